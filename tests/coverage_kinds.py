@@ -150,6 +150,31 @@ KINDS = {
         "SELECT g, COUNT(*) FILTER (WHERE age > 50) * 1.0 / SUM(COUNT(*) FILTER (WHERE age > 50)) "
         "OVER (PARTITION BY g // 2) AS x FROM people GROUP BY g"
     ),
+    "moving average of shares": (
+        "SELECT g, AVG(COUNT(*) FILTER (WHERE smoker) * 1.0 / COUNT(*)) "
+        "OVER (ORDER BY g ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) AS x FROM people GROUP BY g"
+    ),
+    "mean of quotients by few": (
+        "SELECT g // 4 AS h, AVG(r) AS x FROM (SELECT g, COUNT(*) FILTER (WHERE smoker AND sex = 'F') * 1.0 "
+        "/ COUNT(*) FILTER (WHERE smoker) AS r FROM people GROUP BY g) AS t GROUP BY h"
+    ),
+    "weighted mean of means": (
+        "WITH t AS (SELECT g, sex, AVG(age) AS m, COUNT(*) AS n FROM people GROUP BY g, sex) "
+        "SELECT g // 2 AS h, SUM(m * n) / SUM(n) AS x FROM t GROUP BY h"
+    ),
+    "mean of means": (
+        "WITH t AS (SELECT g, sex, AVG(age) AS m FROM people GROUP BY g, sex) "
+        "SELECT g // 2 AS h, AVG(m) AS x FROM t GROUP BY h"
+    ),
+    "sum of squares": (
+        "WITH t AS (SELECT g, month, COUNT(*) AS n FROM people GROUP BY g, month) "
+        "SELECT g, SUM(n * n) AS x FROM t GROUP BY g"
+    ),
+    "sum of squares of shares": (
+        "WITH t AS (SELECT g, month // 7 AS half, sex, COUNT(*) AS n FROM people GROUP BY 1, 2, 3), "
+        "s AS (SELECT g, POWER(n * 1.0 / SUM(n) OVER (PARTITION BY g), 2) AS p FROM t) "
+        "SELECT g, SUM(p) AS x FROM s GROUP BY g"
+    ),
     "beside a calendar": (
         f"{_T} SELECT s.g, COALESCE(t.n, 0) AS x FROM range(210) AS s(g) LEFT JOIN t ON t.g = s.g"
     ),
@@ -171,6 +196,7 @@ TOGETHER = {
     "running totals measured as such": 12,
     "numbers beside running totals": 12,
     "moving average": 4,
+    "moving average of shares": 4,
     "shares of a few": 2,
 }
 

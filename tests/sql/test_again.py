@@ -27,24 +27,35 @@ CASES = {
     "CASE WHEN sex = 'F' THEN n ELSE 0 END": Kind.STRAIGHT,
     "n - (SELECT AVG(n) FROM t)": Kind.STRAIGHT,
     "ROUND(n / 3, 1)": Kind.STRAIGHT,
-    "m": Kind.SMOOTH,
-    "n * n": Kind.SMOOTH,
-    "100.0 * n / SUM(n) OVER ()": Kind.SMOOTH,
-    "n / (SELECT SUM(n) FROM t)": Kind.SMOOTH,
+    "m": Kind.RATIONAL,
+    "n * n": Kind.RATIONAL,
+    "100.0 * n / SUM(n) OVER ()": Kind.RATIONAL,
+    "n / (SELECT SUM(n) FROM t)": Kind.RATIONAL,
     "LN(n)": Kind.SMOOTH,
-    "CASE WHEN n = 0 THEN NULL ELSE m / n END": Kind.SMOOTH,
+    "CASE WHEN n = 0 THEN NULL ELSE m / n END": Kind.RATIONAL,
     "q": Kind.UNKNOWN,
     "n + q": Kind.UNKNOWN,
     "RANK() OVER (ORDER BY n)": Kind.UNKNOWN,
     "MAX(n) OVER ()": Kind.UNKNOWN,
     "(n - LAG(n) OVER (ORDER BY g, sex)) * 2": Kind.STRAIGHT,
     "SUM((n)) OVER (ORDER BY g, sex)": Kind.STRAIGHT,
-    "100.0 * (n - LAG(n) OVER (ORDER BY g, sex)) / LAG(n) OVER (ORDER BY g, sex)": Kind.SMOOTH,
+    "100.0 * (n - LAG(n) OVER (ORDER BY g, sex)) / LAG(n) OVER (ORDER BY g, sex)": Kind.RATIONAL,
     "(ROUND(n / 3)) * 2": Kind.UNKNOWN,
     "SUM((GREATEST(n, 0))) OVER ()": Kind.UNKNOWN,
     "SUM(n) OVER (ORDER BY n)": Kind.UNKNOWN,
-    "SUM(m) OVER ()": Kind.UNKNOWN,
-    "SUM(n * n) OVER ()": Kind.UNKNOWN,
+    "POWER(n, 2)": Kind.RATIONAL,
+    "POWER(n, 0.5)": Kind.UNKNOWN,
+    "POWER(g, 0.5)": Kind.PUBLIC,
+    "SUM(m) OVER ()": Kind.SUMMED,
+    "SUM(n * n) OVER ()": Kind.SUMMED,
+    "AVG(n / m) OVER (ORDER BY g, sex)": Kind.SUMMED,
+    "SUM(CASE WHEN n > 0 THEN m / n END) OVER ()": Kind.SUMMED,
+    "SUM(m * n) OVER () / SUM(n) OVER ()": Kind.SUMMED,
+    "SUM(CASE WHEN n > 0 THEN m END) OVER ()": Kind.UNKNOWN,
+    "SUM(SQRT(n)) OVER ()": Kind.UNKNOWN,
+    "SQRT(SUM(n * n) OVER ())": Kind.UNKNOWN,
+    "LN(SUM(m) OVER ())": Kind.UNKNOWN,
+    "SUM(LN(n)) OVER ()": Kind.UNKNOWN,
     "SUM(GREATEST(n, 0)) OVER ()": Kind.UNKNOWN,
     "SUM(ROUND(n / 3)) OVER ()": Kind.UNKNOWN,
     "CASE WHEN n > 5 THEN n ELSE 0 END": Kind.UNKNOWN,
@@ -135,6 +146,32 @@ def test_what_has_no_margin_says_so(made: Any) -> None:
     shown = str(answer).splitlines()
     assert shown[1].endswith("± ?")
     assert any(line.startswith("largest: where ± ? stands") for line in shown)
+
+
+def test_a_ratio_of_two_groups_has_a_margin(made: Any) -> None:
+    """Each group's number is read by a subquery that leaves one row."""
+    one = "(SELECT n * 1.0 / k FROM r WHERE sex = '{}')"
+    counts = (
+        "SELECT sex, COUNT(*) FILTER (WHERE smoker) AS n, COUNT(*) AS k FROM people GROUP BY sex"
+    )
+    sql = f"WITH r AS ({counts}) SELECT {one.format('F')} / {one.format('M')} AS ratio"
+    assert kinds(made, sql) == (Kind.RATIONAL,)
+    answer = made.ask(sql, analyst="alice", epsilon="0.5")
+    [margin] = answer.margins.column("ratio").to_pylist()
+    assert 0 < margin < 0.05
+
+
+def test_a_mean_that_noise_hides_takes_the_margin_of_its_sum(made: Any) -> None:
+    """Nobody is 99 and over: the mean of their ages is NULL, or that of noise."""
+    means = "SELECT age // 33 AS k, AVG(balance) AS m FROM people WHERE {} GROUP BY k"
+    for where, known in (("age < 99", True), ("age > 98", False)):
+        sql = f"WITH t AS ({means.format(where)}) SELECT AVG(m) AS x FROM t"
+        answer = made.ask(sql, analyst="alice", epsilon="0.5")
+        [value], [margin] = (
+            answer.table.column("x").to_pylist(),
+            answer.margins.column("x").to_pylist(),
+        )
+        assert (margin is not None and margin < 10) == known, (value, margin)
 
 
 def test_every_row_of_an_ordered_and_cut_answer_has_its_own_margin(made: Any) -> None:

@@ -372,7 +372,8 @@ def split(result: pa.Table, columns: Sequence[AnswerColumn]) -> tuple[pa.Table, 
 _DIVIDED = "noise may hide what it is divided by, and no margin is known."
 _SEVERAL = (
     "no margin is known: it is computed from several noisy numbers in a way that noise moves to one side (ranks,"
-    " maxima, filters on noisy numbers, sums of quotients), or there are too many of them."
+    " maxima, filters on noisy numbers, roots of sums), or there are too many of them, or noise may hide what it is"
+    " divided by."
 )
 
 

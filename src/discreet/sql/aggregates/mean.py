@@ -44,6 +44,12 @@ class Mean:
         a, b = self._sides(tuple(numbers.astype(np.float64) for numbers in components))
         return (self.lo + self.width * _share(a, b)) * float(self.step), a + b <= 0
 
+    def quotients(self, components: Components) -> Floats:
+        """Return the means, not clamped to their range; NaN for the groups without one."""
+        a, b = self._sides(tuple(numbers.astype(np.float64) for numbers in components))
+        share = np.divide(a, a + b, out=np.full_like(a, np.nan), where=a + b > 0)
+        return (self.lo + self.width * share) * float(self.step)
+
     def _sides(self, parts: tuple[Floats, ...]) -> tuple[Floats, Floats]:
         """Return A and B."""
         if self.degree == 1:

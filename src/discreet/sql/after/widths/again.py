@@ -46,6 +46,7 @@ class Again:
     kinds: tuple[Kind, ...]
     wanted: tuple[int, ...]
     slacks: Mapping[int, float]  # how much rounding adds to a column's margin
+    summed: bool  # whether a column adds up means or quotients
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,7 @@ def again(
     wanted = tuple(
         index
         for index, (kind, has) in enumerate(zip(kinds, measured, strict=True))
-        if kind in (Kind.STRAIGHT, Kind.SMOOTH) and not has
+        if Kind.PUBLIC < kind < Kind.UNKNOWN and not has
     )
     if not wanted or not walk.possible or not result.noisy:
         return kinds, None
@@ -87,7 +88,8 @@ def again(
     place = next(index for index, item in enumerate(items) if item.alias == DRAW)
     items.append(items.pop(place))
     statement = result.tree.sql(dialect=WRITER, comments=False)
-    return kinds, Again(sql=statement, kinds=kinds, wanted=wanted, slacks=slacks)
+    summed = Kind.SUMMED in kinds
+    return kinds, Again(sql=statement, kinds=kinds, wanted=wanted, slacks=slacks, summed=summed)
 
 
 # --- one SELECT -----------------------------------------------------------------------------------
@@ -173,8 +175,14 @@ class _Walk:
                     tree=node, names=names, kinds=kinds, noisy=True, selected=noisy.selected
                 )
         else:
+            renamed = node.alias_column_names
             table = self.query(node)
-            name = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
+            table.names[: len(renamed)] = renamed
+            # a shorter list of names leaves the other columns theirs
+            name = exp.TableAlias(
+                this=exp.to_identifier(alias, quoted=True),
+                columns=[exp.to_identifier(each, quoted=True) for each in renamed],
+            )
             node = exp.Subquery(this=table.tree, alias=name)
         scope.sources[alias.lower()] = table
         scope.selected = scope.selected or table.selected
@@ -248,6 +256,7 @@ class _Walk:
         for subquery in list(_inside(node)):
             if not isinstance(subquery, exp.Subquery):
                 continue
+            _name_its_number(subquery.this)
             table = self.query(subquery)
             inner: exp.Expression = table.tree
             if table.noisy:
@@ -327,6 +336,12 @@ class _Walk:
             group.append("expressions", draw.copy())
             node.set("group", group)
         node.append("expressions", exp.alias_(draw.copy(), DRAW, quoted=True))
+
+
+def _name_its_number(node: exp.Expression) -> None:
+    """Give the column of a subquery used as a value a name, so that it can be selected again."""
+    if isinstance(node, exp.Select) and not node.expressions[0].alias_or_name:
+        node.set("expressions", [exp.alias_(node.expressions[0], "#number", quoted=True)])
 
 
 def _drop_margins(node: exp.Select) -> None:

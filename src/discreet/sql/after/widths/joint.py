@@ -34,6 +34,7 @@ from discreet.sql.after.naming import aggregate_name, key_name, table_name
 from discreet.sql.after.widths.again import DRAWS, Again, NoisyKinds, value
 from discreet.sql.after.widths.half_width import of_totals
 from discreet.sql.after.widths.kinds import DRAW, Kind
+from discreet.sql.aggregates.mean import Mean
 from discreet.sql.plan.block import Block, RolledUp, Shared
 from discreet.sql.plan.block import Measured as BlockMeasured
 from discreet.sql.plan.picks import Pick
@@ -104,7 +105,11 @@ def describe_noisy_table(block: Block) -> NoisyKinds:
         kind = Kind.UNKNOWN
         if not isinstance(aggregate, Pick):
             _, estimate = aggregate
-            kind = Kind.STRAIGHT if isinstance(estimate, Linear) else Kind.SMOOTH
+            kind = Kind.SMOOTH
+            if isinstance(estimate, Linear):
+                kind = Kind.STRAIGHT
+            elif type(estimate) is Mean:
+                kind = Kind.RATIONAL
         kinds[aggregate_name(number)] = kind
     return NoisyKinds(kinds=kinds, selected=bool(block.unknown))
 
@@ -125,7 +130,7 @@ def joint_margins(
     if moves is None:
         return {}
     try:
-        result = run(again.sql, _tables(plan, noisy, moves) | dict(public))
+        result = run(again.sql, _tables(plan, noisy, moves, again.summed) | dict(public))
     except EngineFailure:
         return {}
     place = _match_rows(result, answer, again)
@@ -133,6 +138,8 @@ def joint_margins(
     for column in again.wanted:
         values = _spread(result, value(column), place, changes=moves.changes, rows=answer.num_rows)
         widths = _widths(values, again.kinds[column], moves) + again.slacks[column]
+        if again.summed:  # the margin is that of the number without clamping
+            widths += np.abs(arrow.numbers(answer.column(column).cast(pa.float64())) - values[0])
         total = plan.columns[column].total_of
         if total is not None:
             # the exact half-width of the noisiest total
@@ -198,7 +205,7 @@ def _rows(block: Block, noisy: Noisy) -> int:
     return math.prod(block.sizes) * survivors
 
 
-def _tables(plan: Plan, noisy: Sequence[Noisy], moves: _Moves) -> dict[str, pa.Table]:
+def _tables(plan: Plan, noisy: Sequence[Noisy], moves: _Moves, summed: bool) -> dict[str, pa.Table]:
     """Return the noisy tables with the rows of every change."""
     # the numbers of a block by statistic, change by change
     own: dict[int, list[dict[str, tuple[Any, ...]]]] = {}
@@ -224,14 +231,20 @@ def _tables(plan: Plan, noisy: Sequence[Noisy], moves: _Moves) -> dict[str, pa.T
     for index, block in enumerate(plan.blocks):
         if block.aggregates:
             first = block.kind.block if isinstance(block.kind, Shared) else index
-            tables[table_name(index)] = _change_numbers(block, noisy[index], own[first])
+            tables[table_name(index)] = _change_numbers(
+                block, noisy[index], own[first], summed=summed
+            )
     return tables
 
 
 def _change_numbers(
-    block: Block, noisy: Noisy, numbers: Sequence[Mapping[str, tuple[Any, ...]]]
+    block: Block, noisy: Noisy, numbers: Sequence[Mapping[str, tuple[Any, ...]]], *, summed: bool
 ) -> pa.Table:
-    """Return a block's noisy table with the rows of every change."""
+    """Return a block's noisy table with the rows of every change.
+
+    Means that are added up are not clamped: the true ones need no clamping, and a sum of clamped
+    ones is off to one side. A mean that noise hides makes the whole sum NaN.
+    """
     rows = _rows(block, noisy)
     changes = len(numbers)
     again = arrow.array(np.tile(np.arange(rows), changes))
@@ -247,7 +260,12 @@ def _change_numbers(
         for place in range(len(statistic.forms)):
             parts = [change[statistic.id][place] for change in numbers]
             components.append(np.concatenate(parts))
-        columns[aggregate_name(number)] = estimate.values(tuple(components))
+        rows_of_changes = tuple(components)
+        if summed and type(estimate) is Mean:
+            values = arrow.array(estimate.quotients(rows_of_changes))
+        else:
+            values = estimate.values(rows_of_changes)
+        columns[aggregate_name(number)] = values
     columns[DRAW] = arrow.array(np.repeat(np.arange(changes), rows))
     return pa.table(columns)
 

@@ -3,10 +3,18 @@
 
 PUBLIC     the same whatever the noise
 STRAIGHT   linear in the noise: sums, differences, running totals
-SMOOTH     computed from straight columns row by row: quotients, products, logarithms
-UNKNOWN    all others: a rank, a maximum, a count of rows that pass a noisy filter, a sum of
-           quotients. Noise moves these to one side, and redrawing it around noisy numbers does not
+RATIONAL   means, products and quotients of straight columns, row by row
+SMOOTH     other functions of them, row by row: logarithms, roots, CASE
+SUMMED     sums and means of rational columns over several rows: a mean of shares, a sum of squares
+UNKNOWN    all others: a rank, a maximum, a count of rows that pass a noisy filter, a root of a sum
+           of squares. Noise moves these to one side, and redrawing it around noisy numbers does not
            show how far.
+
+Noise moves a sum of squares or quotients to one side, too. There the redrawn answers show it: what
+bends a square or a quotient is as large around a noisy number as around the true one, unless the
+divisor is near its pole. Near the pole some redrawn answers are very far off, and the margin is the
+farthest of them. A root or a logarithm of a small number bends less around a noisy number than
+around the true one, and nothing shows it. So sums of these, and roots of sums, are UNKNOWN.
 """
 
 from __future__ import annotations
@@ -28,8 +36,10 @@ class Kind(IntEnum):
 
     PUBLIC = 0
     STRAIGHT = 1
-    SMOOTH = 2
-    UNKNOWN = 3
+    RATIONAL = 2
+    SMOOTH = 3
+    SUMMED = 4
+    UNKNOWN = 5
 
 
 @dataclass(slots=True, kw_only=True)
@@ -108,6 +118,7 @@ def kind_of(node: Any, scope: Scope, *, draws: bool = False) -> Kind:
             | exp.Coalesce()
             | exp.Mul()
             | exp.Div()
+            | exp.Pow()
             | exp.Nullif()
             | exp.Filter()
         ):
@@ -145,10 +156,17 @@ def _operation_kind(node: exp.Expression, of: Callable[[Any], Kind]) -> Kind:
         case exp.Mul():
             left = of(node.this)
             right = of(node.expression)
-            return max(left, right, Kind.SMOOTH if left and right else Kind.PUBLIC)
+            return max(left, right, Kind.RATIONAL if left and right else Kind.PUBLIC)
         case exp.Div():
             below = of(node.expression)
-            return max(of(node.this), below, Kind.SMOOTH if below else Kind.PUBLIC)
+            return max(of(node.this), below, Kind.RATIONAL if below else Kind.PUBLIC)
+        case exp.Pow():
+            base = of(node.this)
+            exponent = node.expression
+            whole = isinstance(exponent, exp.Literal) and exponent.name.isdigit()
+            if base is Kind.PUBLIC and of(exponent) is Kind.PUBLIC:
+                return Kind.PUBLIC
+            return max(base, Kind.RATIONAL) if whole else Kind.UNKNOWN
     condition = node.expression.this if isinstance(node, exp.Filter) else node.expression
     return of(node.this) if of(condition) is Kind.PUBLIC else Kind.UNKNOWN
 
@@ -164,7 +182,8 @@ def _function_kind(node: exp.Expression, of: Callable[[Any], Kind]) -> Kind:
     parts = _most(_children(node), of)
     if parts is Kind.PUBLIC:
         return Kind.PUBLIC
-    return max(parts, Kind.SMOOTH) if isinstance(node, _BENT) else Kind.UNKNOWN
+    bent = isinstance(node, _BENT) and parts <= Kind.SMOOTH
+    return Kind.SMOOTH if bent else Kind.UNKNOWN
 
 
 def _children(node: exp.Expression) -> Iterator[exp.Expression]:
@@ -200,14 +219,16 @@ def _kind_of_window(node: exp.Window, scope: Scope) -> Kind:
 
 
 def _aggregate_kind(node: exp.AggFunc, scope: Scope, of: Callable[[Any], Kind]) -> Kind:
-    """Return the kind of an aggregate: sums and means of straight numbers are straight, unless
-    noise chooses the rows.
+    """Return the kind of an aggregate: sums and means of straight numbers are straight and those of
+    rational ones are summed, unless noise chooses the rows.
     """
     parts = [of(part) for part in _children(node)]
     kind = max(parts, default=Kind.PUBLIC)
     if scope.selected:
         return Kind.UNKNOWN
     if isinstance(node, exp.Sum | exp.Avg) and not node.find(exp.Distinct):
+        if kind is Kind.RATIONAL:
+            return Kind.SUMMED
         return kind if kind <= Kind.STRAIGHT else Kind.UNKNOWN
     if isinstance(node, exp.First) or kind is Kind.PUBLIC:
         return kind
@@ -219,7 +240,7 @@ def _case_kind(node: exp.Case | exp.If, of: Callable[[Any], Kind]) -> Kind:
     """Return the kind of CASE.
 
     Its conditions may be public. They may also compare a noisy number with zero, to guard a
-    quotient or a root; then the value is smooth.
+    quotient or a root; then the value is smooth, and rational if it is divided by that number.
     """
     branches = node.args.get("ifs") or [node]
     values = [branch.args["true"] for branch in branches]
@@ -233,10 +254,31 @@ def _case_kind(node: exp.Case | exp.If, of: Callable[[Any], Kind]) -> Kind:
     noisy = [condition for condition in conditions if of(condition) is not Kind.PUBLIC]
     if not noisy:
         return kind
+    return _guarded_kind(kind, values, noisy, of)
+
+
+def _guarded_kind(
+    kind: Kind,
+    values: list[exp.Expression],
+    noisy: list[exp.Expression],
+    of: Callable[[Any], Kind],
+) -> Kind:
+    """Return the kind of CASE with these values, whose highest kind is `kind`, and noisy conditions."""
     public = [value for value in values if of(value) is Kind.PUBLIC]
     plain = all(isinstance(value, exp.Literal | exp.Null) for value in public)
-    guards = all(_about_zero(condition, of) for condition in noisy)
-    return max(kind, Kind.SMOOTH) if plain and guards and kind else Kind.UNKNOWN
+    if not plain or not kind or not all(_about_zero(condition, of) for condition in noisy):
+        return Kind.UNKNOWN
+    divisors = {_divisor(part) for value in values for part in value.find_all(exp.Div)}
+    by_guarded = all(condition.this in divisors for condition in noisy)
+    return max(kind, Kind.RATIONAL if by_guarded else Kind.SMOOTH)
+
+
+def _divisor(node: exp.Div) -> exp.Expression:
+    """Return what is divided by, without the NULLIF that `rebuild.rebuild` puts around it."""
+    divisor: exp.Expression = node.expression
+    while isinstance(divisor, exp.Nullif | exp.Paren):
+        divisor = divisor.this
+    return divisor
 
 
 def _about_zero(node: exp.Expression, of: Callable[[Any], Kind]) -> bool:
@@ -247,7 +289,7 @@ def _about_zero(node: exp.Expression, of: Callable[[Any], Kind]) -> bool:
     if not isinstance(node, exp.EQ | exp.NEQ | exp.GT | exp.GTE):
         return False
     zero = isinstance(node.expression, exp.Literal) and node.expression.name in ("0", "0.0")
-    return zero and of(node.this) in (Kind.STRAIGHT, Kind.SMOOTH)
+    return zero and Kind.PUBLIC < of(node.this) <= Kind.SMOOTH
 
 
 def _to_double(node: exp.Cast) -> bool:
