@@ -52,6 +52,20 @@ _IDENTITY = 'digest(f"discreet statistic {VERSION}", read, rows.also(value))'
 
 BUGS = (
     bug(
+        "a public row that an EXISTS meets is one for all rows",
+        "sql/check/counts.py",
+        "if meets > 1 or any(map(_reads_other_rows, conditions)):",
+        "if meets > 1:",
+        "tests/sql/test_check.py",
+    ),
+    bug(
+        "any table may be joined as a public one",
+        "sql/check/whose.py",
+        "_require_public(right.table, policy)",
+        "pass",
+        "tests/sql/test_check.py",
+    ),
+    bug(
         "EXISTS under the name of its own rows",
         "sql/check/whose.py",
         "if owner != owner_of(source) or stages(inner) & here:",

@@ -232,6 +232,16 @@ def test_groups_that_one_person_can_be_in() -> None:
     assert CHECKER.counts.groups((Column("s", "c"),), limited, where) == 3
 
 
+def test_a_public_row_met_by_an_exists_may_be_another_for_each_row() -> None:
+    """The columns of the row that an EXISTS reads are inside it."""
+    older = Exists(PEOPLE, owner_of(VISITS), (AGE < COST,))
+    flags = PublicScan("states", "q")
+    pinned = PublicJoin(VISITS, flags, 1, ((older, Column("q", "flag")),))
+    chosen = PublicJoin(VISITS, flags, 1, on=(older,), outer=True)
+    for source in (pinned, chosen):
+        assert CHECKER.counts.groups((Column("q", "name"),), source, ()) == 3
+
+
 WRONG = {
     "a window over everybody": Stage(
         Select(VISITS, (("n", Over(Fold("row_number", ()), Column("p", OWNER))),)), "s"
@@ -247,6 +257,7 @@ WRONG = {
     "a column in the place of the owner": Stage(Select(VISITS, ((OWNER, COST),)), "s"),
     "a column from outside": Stage(Select(VISITS, (("c", AGE),)), "s"),
     "a public table as a private one": Scan("states", "q"),
+    "a private table as a public one": PublicJoin(PEOPLE, PublicScan("visits", "v"), 1),
     "a table that is not there": Scan("nothing", "q"),
     "a fold outside of a person": Stage(
         Select(VISITS, (("c", COST),), (Fold("max", (COST,)) > 3,)), "s"

@@ -176,13 +176,15 @@ class PersonCounts:
             case OwnerJoin(right=right, outer=outer):
                 inner = self.column_origins(column, right)
                 return _add_null(inner, column) if outer else inner
-            case PublicJoin(right=right, meets=meets) if column.stage == right.stage and meets > 1:
-                return frozenset({(right.stage, self.rows(source))})
-            case PublicJoin(left=left, right=right, outer=outer) if column.stage == right.stage:
+            case PublicJoin(left=left, right=right, meets=meets, outer=outer) if (
+                column.stage == right.stage
+            ):
+                conditions = [each for pin in source.pins for each in pin]
+                conditions += source.on
+                if meets > 1 or any(map(_reads_other_rows, conditions)):
+                    return frozenset({(right.stage, self.rows(source))})
                 # At most one public row matches: it is a function of the private columns in the
                 # conditions of the join.
-                conditions = [ours for ours, _ in source.pins]
-                conditions += source.on
                 private = [part for each in conditions for part in columns_in(each, left)]
                 inner = self.origins(private, left)
                 return _add_null(inner, column) if outer else inner
@@ -206,6 +208,11 @@ class PersonCounts:
         # Two uses of one query read different rows: name inner sources by the path to them.
         inner = self.origins([value], query.source)
         return frozenset((f"{source.stage}.{each}", rows) for each, rows in inner)
+
+
+def _reads_other_rows(expression: Expression) -> bool:
+    """Return True if other rows of the person decide a value, and columns that `walk` does not find."""
+    return any(isinstance(part, Over | Exists | Fold) for part in walk(expression))
 
 
 def _numbers_left(sign: str, k: int) -> int:

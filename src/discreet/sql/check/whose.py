@@ -16,6 +16,7 @@ from discreet.algebra import (
     OwnerJoin,
     PerPerson,
     PublicJoin,
+    PublicScan,
     Scan,
     Select,
     Source,
@@ -37,6 +38,13 @@ def private_table(table: str, policy: Policy) -> Table:
     if declaration is None or declaration.public:
         raise Unproved(f"the plan reads {table} as a private table")
     return declaration
+
+
+def _require_public(table: str, policy: Policy) -> None:
+    """Raise Unproved unless the policy declares a public table of that name."""
+    declaration = policy.tables.get(table)
+    if declaration is None or not declaration.public:
+        raise Unproved(f"the plan reads {table} as a public table")
 
 
 def columns_in(node: Expression, source: Source) -> list[Column]:
@@ -76,8 +84,10 @@ def require_source(source: Source, policy: Policy) -> None:
             require_source(right, policy)
             for each in on:
                 require_row(each, source, policy)
-        case PublicJoin(left=left, pins=pins, on=on):
+        case PublicJoin(left=left, right=right, pins=pins, on=on):
             require_source(left, policy)
+            if isinstance(right, PublicScan):
+                _require_public(right.table, policy)
             for ours, theirs in pins:
                 require_row(ours, left, policy)
                 require_row(theirs, source, policy)
