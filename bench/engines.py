@@ -155,7 +155,7 @@ def main() -> None:
     arguments.add_argument("--repeats", type=int, default=3)
     chosen = arguments.parse_args()
     with server(options="") as running, tempfile.TemporaryDirectory() as folder:
-        choice = running.database()
+        choice = running.database(kind="")
         raw = psycopg.connect(choice.at or "", autocommit=True)
         people = max(1, chosen.rows // 5)
         raw.execute(SOURCE.format(rows=chosen.rows, people=people, zips=people).encode())

@@ -20,6 +20,9 @@ import pytest
 from discreet.policy.engine import EngineChoice
 
 _NOBODY = "nobody"
+# A database in a language: it orders texts where nothing says otherwise, 'a' before 'B'.
+_IN_ENGLISH = "TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US'"
+_SINCE = 150000  # a database may be in a language of ICU's
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Server:
             "start",
         )
 
-    def database(self, *, reader: str = "discreet_reader") -> EngineChoice:
+    def database(self, *, reader: str = "discreet_reader", kind: str = _IN_ENGLISH) -> EngineChoice:
         """A new database of one curator, with the rights that docs/deploy.md grants."""
         import psycopg
 
@@ -55,7 +58,9 @@ class Server:
             }
             for role in {"curator", reader} - roles:
                 connection.execute(f"CREATE ROLE {role} LOGIN")
-            connection.execute(f"CREATE DATABASE {name} OWNER curator")
+            if connection.info.server_version < _SINCE:
+                kind = ""
+            connection.execute(f"CREATE DATABASE {name} OWNER curator {kind}")
             connection.execute(f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC")
         place = f"@/{name}?host={self.folder}"
         return EngineChoice(

@@ -22,6 +22,7 @@ from small_sources import policy_of
 
 from discreet.algebra import (
     Aggregate,
+    Case,
     Cast,
     Column,
     Constant,
@@ -315,6 +316,7 @@ _FORMATS = (
 _FLOAT = Cast(COST, "DOUBLE")
 # One for each word of the vocabulary that looks at values of a row, and for what is known to differ
 # between engines.
+_WRITTEN = Case(((WELL, Constant("a")),), Constant("B"))  # a text that no column has
 EXPRESSIONS: tuple[Expression, ...] = (
     *(call(sign, COST, each) for sign in ("//", "%") for each in (7, -7, 100)),
     *(
@@ -372,6 +374,13 @@ EXPRESSIONS: tuple[Expression, ...] = (
         call("in", WORD, "a", "É", ""),
         call("least", WORD, "b"),
         WORD.is_null,
+    ),
+    *(
+        _WRITTEN < "Ab",
+        call("least", _WRITTEN, "b"),
+        call("list_extract", call("list", "a", "B"), KIND + 1) < "b",
+        call("strftime", DAY, "%B") < "a",
+        call("greatest", call("concat", "a", Cast(WELL, "VARCHAR")), "B"),
     ),
     *(call("date_diff", each, DAY, SEEN) for each in (*_GRAINS, *_CLOCK)),
     call("date_diff", "microsecond", SEEN, Cast(DAY, "TIMESTAMP")),

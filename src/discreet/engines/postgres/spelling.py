@@ -233,8 +233,9 @@ class PostgresSpelling(Spelling):
             case str():
                 # Privacy: Postgres gives a literal without a type the type of its neighbor. Beside
                 # a boolean, 'tru' and 'tr' would be the same value, but the proof takes them for
-                # two different texts (`algebra.exclusive`).
-                return f"pg_catalog.text {literal(value)}"
+                # two different texts (`algebra.exclusive`). And it orders texts by their bytes,
+                # a database perhaps by its language: 'Ab' would be below 'B' and above 'a'.
+                return f'(pg_catalog.text {literal(value)} COLLATE "C")'
         return Spelling.constant(self, value)
 
     # --- expressions ------------------------------------------------------------------------------
@@ -419,7 +420,7 @@ class PostgresSpelling(Spelling):
         if letters:
             pieces.append(literal(letters))
         always = f"CASE WHEN {moment} IS NOT NULL THEN '' END"
-        return f"({' || '.join([always, *pieces])})"
+        return f'(({" || ".join([always, *pieces])}) COLLATE "C")'
 
     def fold(self, node: Fold) -> str:
         flags = {"min": "bool_and", "max": "bool_or"}
