@@ -118,6 +118,18 @@ SOURCES: dict[str, tuple[str, str, dict[Any, Any]]] = {
         NUMBER,
         {1: 2, 12: 3},
     ),
+    "a name in upper case, beside a table without columns": (
+        'CREATE TABLE "T" ("P" int, x int); INSERT INTO "T" VALUES (1, 2); CREATE TABLE nothing ()',
+        NUMBER,
+        {1: 2},
+    ),
+    "a table with the name of one of the catalog's, and a path that begins there": (
+        "CREATE TABLE t (p int, x int); INSERT INTO t VALUES (1, 2); CREATE TABLE pg_user (t int);"
+        " DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = pg_catalog, public', current_database());"
+        " END $$",
+        NUMBER,
+        {1: 2},
+    ),
     "long texts": (
         "CREATE TABLE t (p int, x text); INSERT INTO t VALUES (1, repeat('x', 3000000)), (2, 'a'),"
         " (3, repeat('é', 2000000))",
@@ -169,6 +181,25 @@ def test_a_number_is_one_owner_however_it_is_written(
     """Or one person would have as many rows as there are ways to write a number."""
     sql = "CREATE TABLE t (p numeric, x int); INSERT INTO t VALUES (1, 1), (1.0, 2), (1.00, 3), (10, 4), (10.0, 5)"
     assert len(prepared(made(postgres_server, sql), tmp_path, NUMBER)) == 2
+
+
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    {
+        'CREATE TABLE t (p int, x int); CREATE TABLE "T" (p int, x int)': "has the tables T and t",
+        'CREATE TABLE t ("P" int, p int, x int)': "The table t has two columns p, in upper and",
+        'CREATE TABLE t (p int, x int, "X" int)': "The table t has two columns X, in upper and",
+    }.items(),
+)
+def test_names_that_differ_by_case_alone_are_refused(
+    sql: str, says: str, postgres_server: Server, tmp_path: Path
+) -> None:
+    """The engine would read one of the two, and nobody would know which."""
+    address = made(postgres_server, sql)
+    with pytest.raises(PolicyError, match=says):
+        prepared(address, tmp_path, NUMBER)
+    (problem,) = check(policy_for(address, tmp_path, NUMBER)).problems
+    assert says in problem.message
 
 
 def test_settings_of_the_database_change_no_value(postgres_server: Server, tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from discreet.engines.frames import first_twice
 from discreet.engines.readers.copied import copy_rows
 from discreet.engines.readers.reader import ArrowRows, Declarations, Wanted
 from discreet.errors import UsageError
@@ -45,16 +46,23 @@ FROM pg_attribute a CROSS JOIN LATERAL (
     FROM under JOIN pg_type d ON d.oid = under.typbasetype
   ) SELECT * FROM under WHERE typtype <> 'd'
 ) AS t
-WHERE a.attrelid = %s::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+WHERE a.attrelid = %s::oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 _CONSTRAINTS = """
 SELECT c.contype, c.conkey, c.confkey, f.relname, pg_get_constraintdef(c.oid), c.confrelid::bigint
-FROM pg_constraint c LEFT JOIN pg_class f ON f.oid = c.confrelid WHERE c.conrelid = %s::regclass
+FROM pg_constraint c LEFT JOIN pg_class f ON f.oid = c.confrelid WHERE c.conrelid = %s::oid
 """
-# Tables, views and what stands for tables elsewhere; a partition is a part of its table.
+# Tables, views and what stands for tables elsewhere; a partition is a part of its table. Whatever
+# the search path says, those of the catalog are nobody's source.
 _TABLES = """
-SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace
-AND relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT relispartition ORDER BY 1
+SELECT c.relname, c.oid::bigint, format('%I.%I', n.nspname, c.relname)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = (
+  SELECT name FROM unnest(current_schemas(false)) WITH ORDINALITY AS path(name, place)
+  WHERE name NOT IN ('pg_catalog', 'information_schema') ORDER BY place LIMIT 1
+) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped)
+ORDER BY 1
 """
 # How values are written, whatever the role or the database says; and a table of which rows are
 # hidden from the role is an error, not a smaller table.
@@ -107,21 +115,20 @@ class Postgres:
 
     def tables(self) -> tuple[str, ...]:
         with self._opened() as connection, _one_sentence():
-            return tuple(row[0] for row in connection.execute(_TABLES).fetchall())
+            return tuple(table.name for table in _tables(connection))
 
     def declared(self, table: str) -> Declarations:
         with self._opened() as connection, _one_sentence():
-            return self._declared(connection, table)
+            return self._declared(connection, _named(connection, table))
 
-    def _declared(self, connection: Any, table: str) -> Declarations:
-        named = _quoted(table)
+    def _declared(self, connection: Any, table: _Table) -> Declarations:
         columns = self._columns(connection, table)
         names = {column.number: column.name for column in columns}
         primary: tuple[str, ...] = ()
         foreign: dict[str, tuple[str, str]] = {}
         checks = []
         for kind, ours, theirs, other, definition, relation in connection.execute(
-            _CONSTRAINTS, [named]
+            _CONSTRAINTS, [table.oid]
         ).fetchall():
             kind = kind.decode() if isinstance(kind, bytes) else kind
             if kind == "p":
@@ -142,8 +149,8 @@ class Postgres:
             values={column.name: column.labels for column in columns if column.labels},
         )
 
-    def _columns(self, connection: Any, table: str) -> list[_Column]:
-        rows = connection.execute(_COLUMNS, [_quoted(table)]).fetchall()
+    def _columns(self, connection: Any, table: _Table) -> list[_Column]:
+        rows = connection.execute(_COLUMNS, [table.oid]).fetchall()
         return [
             _Column(
                 name=name,
@@ -159,7 +166,8 @@ class Postgres:
 
     def unheld(self, table: str) -> dict[str, str]:
         with self._opened() as connection, _one_sentence():
-            columns = self._columns(connection, table)
+            columns = self._columns(connection, _named(connection, table))
+        _require_different(table, [column.name for column in columns])
         return {column.name: column.told for column in columns if not column.held}
 
     @contextmanager
@@ -168,10 +176,13 @@ class Postgres:
         errors: list[Exception] = []
         with self._opened() as connection:
             with _one_sentence():
-                for (table,) in connection.execute(_TABLES).fetchall():
-                    asked = table.lower() in rows
-                    stream = self._stream(connection, table, rows.get(table.lower()), errors)
-                    found[table] = stream if asked else stream.schema.empty_table()
+                for table in _tables(connection):
+                    asked = table.name.lower() in rows
+                    wanted = rows.get(table.name.lower())
+                    stream = self._stream(connection, table, wanted, errors)
+                    if asked and wanted is None:  # public; for the others `unheld` does it
+                        _require_different(table.name, stream.schema.names)
+                    found[table.name] = stream if asked else stream.schema.empty_table()
             try:
                 yield found
             except Exception:
@@ -184,7 +195,7 @@ class Postgres:
     def _stream(
         self,
         connection: Any,
-        table: str,
+        table: _Table,
         wanted: frozenset[str] | None,
         errors: list[Exception],
     ) -> _Stream:
@@ -197,7 +208,7 @@ class Postgres:
             columns = asked or columns[:1]  # a row without columns cannot be counted
         schema = pa.schema([(column.name, column.arrow) for column in columns])
         listed = ", ".join(column.expression for column in columns)
-        select = f"SELECT {listed} FROM {_quoted(table)}"
+        select = f"SELECT {listed} FROM {table.place}"
         return _Stream(schema, lambda: copy_rows(connection, select, schema), errors)
 
 
@@ -250,6 +261,35 @@ class _Stream:
         except Exception as error:
             self.errors.append(error)
             raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table of the source: its name, its number in the catalog, and what to write after FROM."""
+
+    name: str
+    oid: int
+    place: str
+
+
+def _tables(connection: Any) -> list[_Table]:
+    return [_Table(*row) for row in connection.execute(_TABLES).fetchall()]
+
+
+def _named(connection: Any, name: str) -> _Table:
+    """Return the table of a name, in upper or lower case: `schemas` has seen that there is one."""
+    found = [table for table in _tables(connection) if table.name.lower() == name.lower()]
+    exact = [table for table in found if table.name == name]
+    return (exact or found)[0]
+
+
+def _require_different(table: str, columns: Iterable[str]) -> None:
+    twice = first_twice(columns)
+    if twice is not None:
+        raise UsageError(
+            f"The table {table} has two columns {twice}, in upper and lower case. "
+            "Rename one, or read a view with other names."
+        )
 
 
 def _quoted(name: str) -> str:

@@ -6,7 +6,7 @@ It reads names and types, of each file by itself (S23), and never a value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from discreet.policy.owners import Through
 from discreet.policy.policy import Policy, Table
 
 Parts = dict[str, tuple[SourcePart, ...]]
+_MOST = 20  # tables of a source that a message names
 
 
 def schemas(
@@ -31,13 +32,10 @@ def schemas(
     """
     found: Parts = {}
     problems: list[Problem] = []
-    there = {table.lower() for table in tables_in(connection, source)}
+    there = tables_in(connection, source)
     for table in policy.tables.values():
         try:
-            if table.name.lower() not in there:
-                raise UsageError(
-                    f"The source has no table {table.name}. It has {', '.join(sorted(there)) or 'none'}."
-                )
+            _require_one(table.name, there)
             with engine_errors(f"Reading {table.name}"):
                 found[table.name] = _parts(connection, policy, source, table, scratch)
         except UsageError as error:
@@ -47,6 +45,19 @@ def schemas(
             problems += _mismatches(policy, table, found[table.name])
             problems += _unreadable(connection, policy, table, source)
     return found, problems
+
+
+def _require_one(name: str, there: Sequence[str]) -> None:
+    """Raise UsageError unless exactly one table has this name, in upper or lower case: of two the
+    engine would read only one.
+    """
+    found = sorted(table for table in there if table.lower() == name.lower())
+    if not found:
+        listed = sorted({table.lower() for table in there})
+        shown = [*listed[:_MOST], f"{len(listed) - _MOST} more"] if listed[_MOST:] else listed
+        raise UsageError(f"The source has no table {name}. It has {', '.join(shown) or 'none'}.")
+    if len(found) > 1:
+        raise UsageError(f"The source has the tables {' and '.join(found)}. Rename one.")
 
 
 def _parts(
