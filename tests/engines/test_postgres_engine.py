@@ -212,6 +212,8 @@ EXCESS = {
     "CREATE TABLE people (id int); GRANT SELECT (id) ON people TO PUBLIC": "REVOKE ALL ON public.people FROM PUBLIC",
     "GRANT INSERT ON discreet_1.visits TO {role}": "REVOKE ALL ON discreet_1.visits",
     "CREATE FUNCTION f() RETURNS int LANGUAGE sql SECURITY DEFINER AS 'SELECT 1'": "REVOKE ALL ON FUNCTION f()",
+    "GRANT EXECUTE ON FUNCTION pg_read_file(text) TO {role}": "REVOKE ALL ON FUNCTION pg_read_file(text)",
+    "GRANT EXECUTE ON FUNCTION lo_export(oid, text) TO PUBLIC": "REVOKE ALL ON FUNCTION lo_export(oid,text)",
 }
 
 

@@ -43,6 +43,11 @@ _EXCESS = (
        FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
        WHERE p.prosecdef AND NOT ({_SYSTEM.replace("%", "%%")})
        AND has_schema_privilege(n.oid, 'USAGE') AND has_function_privilege(p.oid, 'EXECUTE')""",
+    # Those of Postgres's and of extensions' own that not everybody may call: pg_read_file, lo_export, ...
+    """SELECT format('REVOKE ALL ON FUNCTION %%s FROM PUBLIC, %%I', i.objoid::regprocedure, current_user)
+       FROM pg_init_privs i WHERE i.classoid = 'pg_proc'::regclass
+       AND has_function_privilege(i.objoid, 'EXECUTE')
+       AND NOT EXISTS (SELECT FROM aclexplode(i.initprivs) AS a WHERE a.grantee = 0)""",
 )
 _MOST = 3  # statements that are shown
 
