@@ -8,6 +8,7 @@ import importlib
 import itertools
 import json
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -339,6 +340,36 @@ def test_connections_that_were_lost_between_questions(
         ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'discreet_reader'"
         assert connection.execute(ended).fetchall()
     assert rows_of(engine, query) == expected
+
+
+def test_a_server_that_hangs(
+    engine: PostgresEngine, postgres_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A connection that no longer answers is left for another, and a question that the server does
+    not stop in time is cut off.
+    """
+    query = Aggregate(VISITS, (DAYS,), (Sum(),))
+    expected = rows_of(engine, query)
+    stopped = [each.info.backend_pid for each in engine._idle]
+    for each in stopped:
+        os.kill(each, signal.SIGSTOP)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr("discreet.engines.postgres.engine._ANSWERS", 0.5)
+            assert stopped
+            assert rows_of(engine, query) == expected
+    finally:
+        for each in stopped:
+            os.kill(each, signal.SIGCONT)
+    engine.check(slow_query(9))
+    with monkeypatch.context() as patch:
+        patch.setattr("discreet.engines.postgres.engine._GRACE", -59)
+        with pytest.raises(Overrun):
+            engine.fetch(slow_query(9), 60)
+    assert rows_of(engine, query) == expected
+    with psycopg.connect(postgres_server.address, autocommit=True) as connection:
+        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY (SELECT md5%'"
+        connection.execute(ended)
 
 
 @pytest.mark.parametrize(

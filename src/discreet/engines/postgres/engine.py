@@ -21,6 +21,7 @@ from discreet.engines.postgres.server import (
     PUBLIC_TABLES,
     RowFailure,
     connect,
+    cut_off,
     one_sentence,
     schema_of,
     twin_of,
@@ -40,6 +41,8 @@ _log = logging.getLogger("discreet.engine")
 _MOST_SHAPES = 256  # statements of which the columns are remembered; then all are forgotten
 _SPARE = 8  # connections that are kept for the next question
 _CHECK = 60  # seconds for a question without rows
+_ANSWERS = 5.0  # seconds in which a connection that is kept answers
+_GRACE = 5.0  # seconds beyond the limit in which the server stops a question by itself
 
 
 class PostgresEngine:
@@ -106,7 +109,7 @@ class PostgresEngine:
 
         schema = self._schema(sql)
         with (
-            self._linked() as connection,
+            self._linked(seconds) as connection,
             one_sentence(sql),
             _reading(connection, seconds, schema_of(self._number)),
         ):
@@ -127,7 +130,7 @@ class PostgresEngine:
         found = self._schemas.get(sql)
         if found is None:
             with (
-                self._linked() as connection,
+                self._linked(_CHECK) as connection,
                 one_sentence(sql),
                 _reading(connection, _CHECK, twin_of(self._number)),
             ):
@@ -156,7 +159,7 @@ class PostgresEngine:
         import pyarrow as pa
 
         sql = f"SELECT content FROM {schema_of(self._number)}.{name(PUBLIC_TABLES)} WHERE name = %s"
-        with self._linked() as connection, one_sentence(sql):
+        with self._linked(_CHECK) as connection, one_sentence(sql):
             rows = connection.execute(sql.encode(), [name_]).fetchall()
         if not rows or not isinstance(rows[0][0], bytes):
             raise EngineFailure
@@ -173,9 +176,9 @@ class PostgresEngine:
                 connection.close()
 
     @contextmanager
-    def _linked(self) -> Iterator[Link]:
-        """Hold a connection that nobody else uses meanwhile; throw it away where anything went
-        wrong.
+    def _linked(self, seconds: float) -> Iterator[Link]:
+        """Hold a connection that nobody else uses meanwhile, hardly longer than so many seconds;
+        throw it away where anything went wrong.
         """
         if self._process != os.getpid():  # the parent speaks on the same socket
             _log.error(
@@ -189,7 +192,8 @@ class PostgresEngine:
             except UsageError:  # which is for who opens a policy, and is in the log
                 raise EngineFailure from None
         try:
-            yield connection
+            with cut_off(connection, seconds + _GRACE):
+                yield connection
         except BaseException:
             connection.close()
             raise
@@ -211,9 +215,10 @@ class PostgresEngine:
                     return None
                 connection = self._idle.pop()
             try:
-                connection.execute("SELECT 1")
+                with cut_off(connection, _ANSWERS):
+                    connection.execute("SELECT 1")
                 return connection
-            except psycopg.Error:
+            except (psycopg.Error, Overrun):
                 connection.close()
 
     def _connected(self) -> Link:

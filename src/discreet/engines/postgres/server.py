@@ -5,9 +5,12 @@ do not.
 from __future__ import annotations
 
 import logging
+import os
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from threading import Event, Timer
+from typing import TYPE_CHECKING, Any
 
 from discreet.engines.limits.overrun import Overrun
 from discreet.errors import EngineFailure, UsageError
@@ -32,6 +35,13 @@ _SETTINGS = {
     "extra_float_digits": "1",
     "transform_null_equals": "off",
     "jit": "off",  # compiling takes longer than most questions
+}
+ALIVE: dict[str, Any] = {  # notice within half a minute that the machine is gone
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
 }
 _OLDEST = 140000  # from here on EXTRACT is exact
 # The errors of too much time, memory or disk, or of the server's own limits.
@@ -75,7 +85,7 @@ def connect(address: str, *, what: str) -> Link:
         raise missing("psycopg", what="The engine postgres") from None
     try:
         connection = psycopg.connect(
-            address, connect_timeout=10, autocommit=True, prepare_threshold=None
+            address, connect_timeout=10, autocommit=True, prepare_threshold=None, **ALIVE
         )
     except psycopg.Error as error:
         _log.error("Postgres cannot be reached (%s): %s.", what, type(error).__name__)
@@ -127,6 +137,37 @@ def one_sentence(sql: str) -> Iterator[None]:
         if state.startswith(ON_A_ROW):
             raise RowFailure from None
         raise EngineFailure from None
+
+
+@contextmanager
+def cut_off(connection: Link, seconds: float) -> Iterator[None]:
+    """Cut a connection off after so many seconds, and raise Overrun: a server that hangs keeps to
+    no statement_timeout.
+    """
+    import psycopg
+
+    done = Event()
+
+    def cut() -> None:
+        done.set()
+        with (
+            suppress(OSError, psycopg.Error),
+            socket.socket(fileno=os.dup(connection.fileno())) as same,
+        ):
+            same.shutdown(socket.SHUT_RDWR)
+
+    timer = Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except (EngineFailure, psycopg.Error):
+        if done.is_set():
+            raise Overrun from None
+        raise
+    finally:
+        timer.cancel()
+        timer.join()  # its socket may be another one's from here on
 
 
 class RowFailure(EngineFailure):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from discreet.engines.frames import first_twice
+from discreet.engines.postgres.server import ALIVE
 from discreet.engines.readers.copied import copy_rows
 from discreet.engines.readers.reader import ArrowRows, Declarations, Wanted
 from discreet.errors import UsageError
@@ -98,7 +99,7 @@ class Postgres:
         except ImportError:
             raise missing("psycopg", what="A PostgreSQL source") from None
         try:
-            connection = psycopg.connect(self.address, connect_timeout=10)
+            connection = psycopg.connect(self.address, connect_timeout=10, **ALIVE)
         except psycopg.Error:
             raise UsageError(
                 "The PostgreSQL source cannot be reached with this address and role."
