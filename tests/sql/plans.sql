@@ -200,7 +200,33 @@ SELECT CAST(day + (-EXTRACT(DOW FROM day) * INTERVAL '1 DAY') AS DATE) AS week, 
 SELECT DATE_TRUNC('month', day) AS month, v.clinic, SUM(cost) AS cost FROM visits v
 JOIN (SELECT clinic AS top, COUNT(*) AS n FROM visits GROUP BY clinic ORDER BY n DESC, top LIMIT 2) AS t
 ON v.clinic = t.top GROUP BY 1, v.clinic;
---> SUM(cost): 300000 300000 300000 | 600000 √180000000000 300000
+--> COUNT(*): 3 3 3 | 6 √18 3
+--> SUM(v.cost): 300000 300000 300000 | 600000 √180000000000 300000
+
+-- several / one row / joined back, each group alone: How much of its sex's people smoke, and how old those are
+SELECT p.sex, COUNT(*) AS n, t.n AS all_n, AVG(p.age) AS mean FROM people p
+JOIN (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t ON t.sex IS NOT DISTINCT FROM p.sex
+WHERE p.smoker GROUP BY p.sex, t.n ORDER BY p.sex;
+--> COUNT(*): 1 1 1 | 2 √2 1
+--> AVG(p.age), COUNT(*): 120 120 120 | 240 √28800 120
+
+-- several / visits / outer select, joined back: Visits to the busiest clinic, and to all others
+SELECT CASE WHEN t.clinic IS NULL THEN 'other' ELSE v.clinic END AS c, COUNT(*) AS n, SUM(v.cost) AS s, AVG(v.cost) AS m FROM visits v
+LEFT JOIN (SELECT clinic, COUNT(*) AS n FROM visits GROUP BY clinic ORDER BY n DESC, clinic LIMIT 1) AS t ON (v.clinic = t.clinic OR (v.clinic IS NULL AND t.clinic IS NULL))
+GROUP BY 1;
+--> COUNT(*): 3 3 3 | 6 √18 3
+--> SUM(v.cost), COUNT(v.cost), COUNT(*): 300000 300000 300000 | 600000 √180000000000 300000
+
+-- persons / one row / joined back, people added up: People of the two largest sexes
+SELECT COUNT(DISTINCT p.person_id) AS people FROM people p
+JOIN (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC, sex LIMIT 2) AS t ON t.sex = p.sex;
+--> COUNT(*): 1 1 1 | 2 √2 1
+--> COUNT(DISTINCT p.person_id): 1 1 1 | 2 √2 1
+
+-- count / visits / joined back, IN of noisy groups: Visits by the month to the two busiest clinics
+SELECT DATE_TRUNC('month', day) AS m, COUNT(*) AS n FROM visits
+WHERE clinic IN (SELECT clinic FROM visits GROUP BY clinic ORDER BY COUNT(*) DESC, clinic LIMIT 2) GROUP BY 1;
+--> COUNT(*): 3 3 3 | 6 √18 3
 --> COUNT(*): 3 3 3 | 6 √18 3
 
 -- count / one row / possible, where: The old, by decade

@@ -418,8 +418,24 @@ SELECT COUNT(*) FROM people p WHERE income > (SELECT MAX(q.income) FROM people q
 --> a subquery beside each row is not answered
 
 -- a noisy result joined back to rows
-SELECT COUNT(*) FROM people p JOIN (SELECT sex, AVG(age) AS mean FROM people GROUP BY sex) AS m ON p.sex = m.sex
---> a noisy result cannot be joined back
+SELECT COUNT(*) FROM people p JOIN (SELECT sex, AVG(age) AS mean FROM people GROUP BY sex) AS m ON p.age > m.mean
+--> a noisy result cannot be joined back to private rows by p.age > m.mean
+
+-- a noisy number that rows are to be equal to
+SELECT COUNT(*) FROM people p JOIN (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS m ON p.age = m.n
+--> a noisy result cannot be joined back to private rows by p.age = m.n
+
+-- distinct values over groups that meet a noisy result
+SELECT COUNT(DISTINCT p.age) FROM people p JOIN (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex HAVING COUNT(*) > 1) AS m ON p.sex = m.sex
+--> COUNT(DISTINCT p.age) cannot be added up over the groups of p.sex
+
+-- a mixture of rows and a noisy number, in an aggregate
+SELECT SUM(p.income - m.mean) FROM people p JOIN (SELECT sex, AVG(income) AS mean FROM people GROUP BY sex) AS m ON p.sex = m.sex
+--> a noisy result cannot be joined back to private rows by p.income - m.mean
+
+-- texts that few people share, in a group of all others
+SELECT CASE WHEN t.zip IS NULL THEN 'other' ELSE p.zip END AS z, COUNT(*) FROM people p LEFT JOIN (SELECT zip, COUNT(*) AS n FROM people GROUP BY zip LIMIT 3) AS t ON p.zip = t.zip GROUP BY 1
+--> of which only those that many people share are known
 
 -- a window over everybody
 SELECT AVG(r) FROM (SELECT RANK() OVER (ORDER BY income) AS r FROM people) AS t
@@ -871,7 +887,7 @@ SELECT NTILE(4) OVER (ORDER BY income) AS q, COUNT(*) FROM people GROUP BY q
 --> looks at other people's rows
 
 -- the last visits of all
-SELECT COUNT(*) FROM visits WHERE day = (SELECT MAX(day) FROM visits)
+SELECT COUNT(*) FROM visits WHERE day >= (SELECT MAX(day) FROM visits)
 --> a number that depends on everybody
 
 -- a subquery beside each row

@@ -25,6 +25,7 @@ from discreet.sql.after.rewrite import Rewrite, has_aggregate, meanings_of
 from discreet.sql.after.tables import constants, public_table
 from discreet.sql.after.widths.linear import Form
 from discreet.sql.blocks import block_of
+from discreet.sql.joined.after_noise import join_after_noise
 from discreet.sql.listing import LISTS, list_keys, suggest_count
 from discreet.sql.plan.block import Block
 from discreet.sql.plan.keys import Key, Unknown
@@ -49,7 +50,6 @@ from discreet.sql.sources import (
 from discreet.sql.text import grouping
 from discreet.sql.text.parse import MOST_NODES, check_weight, is_bare, reject, show
 from discreet.sql.text.rules.earlier_names import with_meanings
-from discreet.sql.text.rules.top import rewrite_top_groups
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.value import Missing, Opaque, Text, Value
 from discreet.sql.walk import Environment
@@ -330,9 +330,10 @@ class Analysis:
         if grouping.has_sets(node):
             return self.select_sets(node, environment)
         sources = self.sources(node, environment)
-        kept = keep_public_rows(self, node, sources, environment)
-        if kept is not None:
-            return kept
+        for turn in (join_after_noise, keep_public_rows):
+            turned = turn(self, node, sources, environment)
+            if turned is not None:
+                return turned
         relation = self.join_sources(node, sources)
         if relation is None:
             return self.select_after_noise(node, sources, environment)
@@ -351,7 +352,7 @@ class Analysis:
         """Return the SELECT with brackets, tuples of keys, and joins that only filter rewritten to the
         one form that is analyzed.
         """
-        node = rewrite_top_groups(grouping.without_tuples(drop_brackets(node)))
+        node = grouping.without_tuples(drop_brackets(node))
         private = private_columns(self.policy, named=environment)
         return without_filters(without_antijoins(node, private), private)
 

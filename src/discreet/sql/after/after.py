@@ -22,6 +22,7 @@ from discreet.sql.after.released import (
     Output,
     OutputTable,
     pass_on,
+    rename_keys,
     require_distinct_names,
     shadowing,
 )
@@ -247,7 +248,29 @@ def select(
         selected=selected and noisy,
         noisy=noisy,
         distinct=bool(node.args.get("distinct")) or grouped,
+        keys=_keys(node, tables, grouped=grouped),
     )
+
+
+def _keys(node: exp.Select, tables: list[OutputTable], *, grouped: bool) -> frozenset[str] | None:
+    """Return the columns that tell the rows apart: those of GROUP BY, or those of the one table."""
+    items = {item.unalias(): item.alias_or_name for item in node.expressions}
+    if grouped:
+        group = node.args.get("group")
+        listed = group.expressions if group is not None else []
+        places = [whole(key) or 0 for key in listed]
+        keys = [
+            node.expressions[place - 1].unalias() if 0 < place <= len(node.expressions) else key
+            for place, key in zip(places, listed, strict=True)
+        ]
+        shown = [items.get(key) for key in keys]
+        return None if None in shown else frozenset(str(name).lower() for name in shown)
+    if len(tables) != 1:
+        return None
+    if any(item.is_star for item in node.expressions):
+        return tables[0].keys
+    passed = [(key.name, name) for key, name in items.items() if isinstance(key, exp.Column)]
+    return rename_keys(tables[0].keys, passed)
 
 
 def _add_clauses(tree: exp.Select, node: exp.Select, rewrite: Change, late: Change) -> None:

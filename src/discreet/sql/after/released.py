@@ -42,6 +42,9 @@ class OutputTable:
     distinct: bool = False  # a row may stand for several rows, so it has no margins
     noisy: bool = True
     stored: str | None = None  # the name of the public table, if this is one unchanged
+    # columns, in small letters, that no two rows have alike: GROUP BY; none for a single row. None
+    # where this is not known
+    keys: frozenset[str] | None = None
 
     def render(self, *, margins: bool) -> str:
         """Return the SQL; with `margins`, columns of half-widths follow the others."""
@@ -77,7 +80,21 @@ class OutputTable:
         alias = exp.TableAlias(this=exp.to_identifier("r"))
         inner = exp.Subquery(this=self.with_margin_columns(), alias=alias)
         tree = exp.select(*items).from_(inner)
-        return replace(self, tree=tree, outputs=tuple(outputs), stored=None)
+        keys = rename_keys(
+            self.keys,
+            [(old.name, new) for old, new in zip(self.outputs, all_names, strict=True)],
+        )
+        return replace(self, tree=tree, outputs=tuple(outputs), stored=None, keys=keys)
+
+
+def rename_keys(
+    keys: frozenset[str] | None, shown: Sequence[tuple[str, str]]
+) -> frozenset[str] | None:
+    """Return the keys by the names under which they are shown; None if one is not."""
+    names = {old.lower(): new.lower() for old, new in shown}
+    if keys is None or not keys <= names.keys():
+        return None
+    return frozenset(names[key] for key in keys)
 
 
 def require_distinct_names(table: OutputTable, node: exp.Expression) -> OutputTable:

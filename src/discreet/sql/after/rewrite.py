@@ -25,7 +25,7 @@ from discreet.sql.after.naming import (
     table_name,
 )
 from discreet.sql.after.rebuild import as_sql, rebuild, whole_division
-from discreet.sql.after.released import Output, OutputTable
+from discreet.sql.after.released import Output, OutputTable, rename_keys
 from discreet.sql.after.widths import linear
 from discreet.sql.after.widths.linear import Form, form_of
 from discreet.sql.plan.keys import Key, PublicDomain, Unknown
@@ -138,6 +138,10 @@ class Rewrite:
             outputs=tuple(outputs),
             selected=after.leaves_out_rows(self.node),
             distinct=bool(self.node.args.get("distinct")),
+            keys=rename_keys(
+                frozenset(map(key_name, range(len(self.keys)))),
+                [(item.this.name, item.alias) for item in items if type(item.this) is exp.Column],
+            ),
         )
 
     def item(self, name: str, node: exp.Expression) -> tuple[exp.Expression, Output]:

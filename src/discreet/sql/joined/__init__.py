@@ -1,0 +1,1 @@
+"""Joins of private rows with noisy results, which run after noise."""
