@@ -63,11 +63,11 @@ def opened(
         engine.close()
 
 
-def rows_of(engine: Engine, query: Numbers) -> Counter[tuple[Any, ...]]:
+def rows_of(engine: Engine, query: Numbers, seconds: float = 60) -> Counter[tuple[Any, ...]]:
     """What an engine reads, however often: whole numbers as Python has them, whatever they came
     in.
     """
-    table = engine.fetch(query, 60).unwrap()
+    table = engine.fetch(query, seconds).unwrap()
     return Counter(tuple(map(_plain, row.values())) for row in table.to_pylist())
 
 

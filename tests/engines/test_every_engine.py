@@ -316,6 +316,8 @@ _FORMATS = (
 _FLOAT = Cast(COST, "DOUBLE")
 # One for each word of the vocabulary that looks at values of a row, and for what is known to differ
 # between engines.
+# Texts in which an engine could see variables, parameters or escapes.
+VARIABLES = ("a${b}c", "${env:HOME}", "${spark.app.name}", "$1", ":a", "?", "%s", "{a}", "$$a$$")
 _WRITTEN = Case(((WELL, Constant("a")),), Constant("B"))  # a text that no column has
 EXPRESSIONS: tuple[Expression, ...] = (
     *(call(sign, COST, each) for sign in ("//", "%") for each in (7, -7, 100)),
@@ -382,6 +384,7 @@ EXPRESSIONS: tuple[Expression, ...] = (
         call("strftime", DAY, "%B") < "a",
         call("greatest", call("concat", "a", Cast(WELL, "VARCHAR")), "B"),
     ),
+    *(call("||", WORD, each) for each in VARIABLES),
     *(call("date_diff", each, DAY, SEEN) for each in (*_GRAINS, *_CLOCK)),
     call("date_diff", "microsecond", SEEN, Cast(DAY, "TIMESTAMP")),
     *(call("date_part", part, each) for part in _PARTS for each in (DAY, SEEN)),

@@ -13,18 +13,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
-from typing import Any
+from threading import Event, Thread
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pytest
 from conformance import all_rows, opened, rows_of, store_on
 from small_sources import policy_of
 from spark_servers import started
-from test_every_engine import EXPRESSIONS, ODD, odd_rows
+from test_every_engine import EXPRESSIONS, ODD, VARIABLES, odd_rows
 from test_spark import BY_WORD, ONE_KEY, THRESHOLD, allowed
 
 from discreet.algebra import Aggregate, Column, Scan, Sum, call
@@ -33,7 +33,7 @@ from discreet.engines.spark.workers import WriteFiles
 from discreet.policy.engine import EngineChoice
 from discreet.vault.exact import Exact
 
-ALONE = "DISCREET_TEST_ALONE"  # set where this process has no other Spark
+Made = TypeVar("Made")
 WORDS = "  people:\n    owner: person\n    columns:\n      word: {text: true, nullable: true}\n"
 
 
@@ -72,26 +72,8 @@ def tells_nobody() -> bool:
 
 
 @pytest.mark.timeout(900)
-def test_a_real_spark_gives_the_same(request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    """Rows that its workers prepare, values of some words, and noise that its workers draw.
-
-    In a process of its own: Java is started by a fork, and a process that has asked Sail has threads
-    of gRPC, which do not always survive one.
-    """
-    if ALONE not in os.environ:
-        kept = {name: each for name, each in os.environ.items() if not name.startswith("PYTEST_")}
-        this = f"{Path(__file__)}::{request.node.name}"
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", this],
-            env=kept | {ALONE: "1"},
-            cwd=Path(__file__).parents[2],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return
-    local: EngineChoice = request.getfixturevalue("local")
+def test_a_real_spark_gives_the_same(local: EngineChoice, tmp_path: Path) -> None:
+    """Rows that its workers prepare, values of some words, and noise that its workers draw."""
     policy, tables = policy_of(ODD, tmp_path), {"visits": odd_rows()}
     visits = Scan("visits", "v")
     with (
@@ -104,7 +86,8 @@ def test_a_real_spark_gives_the_same(request: pytest.FixtureRequest, tmp_path: P
             Column("v", each) for each in ("word", "cost", "days", "day", "seen", "well", "kind")
         )
         # a few: all of them are tried on Sail
-        query = Aggregate(visits, (*row, *EXPRESSIONS[::9]), (Sum(),))
+        texts = (call("||", Column("v", "word"), each) for each in VARIABLES)
+        query = Aggregate(visits, (*row, *texts, *EXPRESSIONS[::9]), (Sum(),))
         assert rows_of(spark, query) == rows_of(truth, query)
         words = Aggregate(visits, (Column("v", "word"),), (Sum(),))
         exact = Exact(truth.fetch(words, 60).unwrap())
@@ -193,20 +176,38 @@ def test_executors_that_die(
         hashed = Aggregate(
             Scan("people", "t"), (call("left", call("md5", Column("t", "word")), 1),), (Sum(),)
         )
-        expected_rows = rows_of(truth, hashed)
-        for _ in range(5):  # until one dies in the middle: a question may be done before
-            found: list[Any] = []
-            asked = Thread(target=lambda into: into.append(rows_of(spark, hashed)), args=[found])
-            asked.start()
-            time.sleep(0.2)
-            os.kill(executors()[0], signal.SIGKILL)
-            in_the_middle = asked.is_alive()
-            asked.join()
-            assert found == [expected_rows]
-            if in_the_middle:
-                break
-        assert in_the_middle
+        assert during_deaths(lambda: rows_of(spark, hashed, 600)) == rows_of(truth, hashed)
         spark.close()
+
+
+def during_deaths(work: Callable[[], Made]) -> Made:
+    """Return what work gives whose executors die in the middle: from its beginning they stand
+    still, and they are killed when tasks are theirs.
+    """
+    from pyspark import SparkContext
+
+    tracker, alive = SparkContext._active_spark_context.statusTracker(), executors()
+    ended, killed = Event(), Event()
+
+    def kill() -> None:
+        while not ended.wait(0.005):
+            stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
+            if any(each is not None and each.numActiveTasks for each in stages):
+                killed.set()
+                break
+        for each in alive:
+            os.kill(each, signal.SIGKILL)
+
+    for each in alive:
+        os.kill(each, signal.SIGSTOP)
+    killer = Thread(target=kill)
+    killer.start()
+    try:
+        return work()
+    finally:
+        ended.set()
+        killer.join()
+        assert killed.is_set()
 
 
 def executors() -> list[int]:

@@ -2,7 +2,7 @@
 started for it.
 
 A session has views and settings of its own. What is set here decides what values mean, so it is
-read back: ANSI rules (what overflows is an error), UTC, texts compared by their bytes.
+read back: ANSI rules (what overflows is an error), UTC, texts that are what they say.
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ _SETTINGS = {
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    # Privacy: or ${...} in a text of an analyst's is a variable of Spark's, of Java's or of the
+    # environment, and empty if there is none: 'a${b}c' and 'ac' would be one text, which the proof
+    # takes for two, and the question would be told secrets of the machine.
+    "spark.sql.variable.substitute": "false",
 }
 _MEMORY = "1g"  # of each process of a Spark of this machine
 _PORT, _ANSWERS = 15002, 10.0  # of Spark Connect; seconds in which a server answers
