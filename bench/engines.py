@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -88,6 +89,13 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
+def spent(running: Server, work: Callable[[], object]) -> tuple[float, float]:
+    """Return the seconds that work takes, and those of processor time."""
+    before = processor_time(running)
+    seconds = timed(work)
+    return seconds, processor_time(running) - before
+
+
 def memory_in_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
@@ -133,9 +141,7 @@ def show_snapshots(running: Server, policy: Policy, raw: psycopg.Connection, rep
     took: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
     for _ in range(1 + repeats):
         for way, work in ways.items():
-            before = processor_time(running)
-            seconds = timed(work)
-            took[way].append((seconds, processor_time(running) - before))
+            took[way].append(spent(running, work))
             raw.execute("DROP TABLE IF EXISTS copy_of_people, copy_of_visits")
         store.remove(1)
     least = {
@@ -174,14 +180,20 @@ def main() -> None:
         for what, (ours, own) in QUESTIONS.items():
             asked, alone = [], []
             for turn in range(1 + chosen.repeats):
-                alone.append(timed(lambda own=own: raw.execute(own.encode()).fetchall()))  # type: ignore[misc]
+                alone.append(spent(running, lambda own=own: raw.execute(own.encode()).fetchall()))  # type: ignore[misc]
                 # another question each time: what was asked before is free
                 epsilon = 1 + turn / 100
-                asked.append(timed(lambda: curator.ask(ours, analyst="curator", epsilon=epsilon)))  # noqa: B023
-            one, other = min(alone[1:]), min(asked[1:])
+                ask = partial(curator.ask, ours, analyst="curator", epsilon=epsilon)
+                asked.append(spent(running, ask))
+            (one, one_work), (other, other_work) = min(alone[1:]), min(asked[1:])
             print(
-                f"| {what} | own query {one:.2f} s | ours {other:.2f} s | {other / one:.2f} times |"
+                f"| {what} | own query {one:.2f} s | ours {other:.2f} s | {other / one:.2f} times | "
+                f"processor {one_work:.2f} s and {other_work:.2f} s |"
             )
+        kept = "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c"
+        of = "relnamespace = 'discreet_1'::regnamespace AND relname IN ('people', 'visits')"
+        [(size,)] = raw.execute(f"{kept} WHERE {of}".encode()).fetchall()
+        print(f"| room for a prepared row | {size / (chosen.rows + people):.0f} bytes |")
         raw.close()
 
 

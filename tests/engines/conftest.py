@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +17,30 @@ from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.preparing.prepare import prepare
 from discreet.policy.engine import EngineChoice
 from real_postgres import Server, server
+
+_ALONE = "DISCREET_TEST_ALONE"  # set where a process runs one test
+_SPARKS = {"local", "cluster_of_two"}  # fixtures of one test
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test with a Spark of its own in a process of its own: Java is started by a fork, which
+    the threads of gRPC, of a process that has asked a Spark before, do not always survive.
+    """
+    if _ALONE in os.environ or not _SPARKS.intersection(pyfuncitem.fixturenames):
+        return None
+    kept = {name: each for name, each in os.environ.items() if not name.startswith("PYTEST_")}
+    this = f"{pyfuncitem.path}::{pyfuncitem.name}"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", this],
+        env=kept | {_ALONE: "1"},
+        cwd=pyfuncitem.config.rootpath,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return True
 
 
 @pytest.fixture

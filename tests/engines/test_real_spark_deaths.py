@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 import test_real_spark
 from conformance import all_rows, opened, store_on
-from test_real_spark import Dying, DyingWriter, cluster_of_two, executors, local
+from test_real_spark import Dying, DyingWriter, cluster_of_two, during_deaths, local
 
 import discreet
 from discreet.binding import create_ledger
@@ -106,7 +105,7 @@ class Disturbed:
 
     def __init__(self, folder: Path, copy: Path) -> None:
         self.folder, self.copy = folder, copy
-        self.markers, self.killed = list[Path](), list[int]()
+        self.markers = list[Path]()
 
     def copy_once(self) -> None:
         if not self.copy.exists():
@@ -119,28 +118,9 @@ class Disturbed:
         return made(engine, Dying(part, str(self.markers[-1])), sql)
 
     def in_a_question(self, engine: Any, sql: str, read: Any = Spark._read) -> pa.Table:
-        """A statement of which some task is running when its executors die."""
+        """A statement whose executors die in the middle."""
         self.copy_once()
-        done = Event()
-        killer = Thread(target=self._kill_when_busy, args=[done])
-        killer.start()
-        try:
-            return read(engine, sql)
-        finally:
-            done.set()
-            killer.join()
-
-    def _kill_when_busy(self, done: Event) -> None:
-        from pyspark import SparkContext
-
-        tracker, alive = SparkContext._active_spark_context.statusTracker(), executors()
-        while not done.wait(0.005):
-            stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
-            if any(each is not None and each.numActiveTasks for each in stages):
-                for each in alive:
-                    os.kill(each, signal.SIGKILL)
-                self.killed += [] if done.is_set() else alive
-                return
+        return during_deaths(lambda: read(engine, sql))
 
 
 def test_executors_that_die_under_a_curator(
@@ -174,20 +154,15 @@ def test_executors_that_die_under_a_curator(
     assert told(other, BY_WORD, 5) == disturbed
     assert charges(other) == [("posted", 5)]
 
-    for turn in range(5):  # until somebody dies in the middle: a question may be done before
-        epsilon = 1 + turn
-        question = Disturbed(tmp_path / "town", tmp_path / f"two {turn}")
-        with monkeypatch.context() as patch:
-            patch.setattr(Spark, "_read", lambda *asked, by=question: by.in_a_question(*asked))
-            disturbed = told(curator, OF_ALL, epsilon)
-        assert charges(curator)[-1] == ("posted", epsilon)
-        assert len(curator.ledger()) == 2 + turn
-        other = discreet.open(tmp_path / f"two {turn}/policy.yaml")
-        assert charges(other)[-1] == ("open", epsilon)
-        assert told(other, OF_ALL, epsilon) == disturbed
-        if question.killed:
-            break
-    assert question.killed
+    question = Disturbed(tmp_path / "town", tmp_path / "two")
+    with monkeypatch.context() as patch:
+        patch.setattr(Spark, "_read", lambda *asked: question.in_a_question(*asked))
+        disturbed = told(curator, OF_ALL, 6)
+    assert charges(curator) == [("posted", 5), ("posted", 6)]
+    other = discreet.open(tmp_path / "two/policy.yaml")
+    assert charges(other)[-1] == ("open", 6)
+    assert told(other, OF_ALL, 6) == disturbed
+    assert charges(other) == charges(curator)
 
 
 # --- a driver -------------------------------------------------------------------------------------
