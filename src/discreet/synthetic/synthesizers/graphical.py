@@ -256,7 +256,7 @@ def _einsum(*operands: Any) -> Floats:
 class FitTarget:
     """Noisy counts that a model is to fit: cell `cells[i]` counts the i-th combination of values of
     `columns`. With `scores`, noisy sums instead: each row of scores has a number for every
-    combination. With `shape` as well, that is the log-potential before parameters change it.
+    combination.
     """
 
     columns: Columns
@@ -265,7 +265,6 @@ class FitTarget:
     std: float
     center: Floats | None = None
     scores: Floats | None = None
-    shape: Floats | None = None
 
     @cached_property
     def identical(self) -> bool:
@@ -287,8 +286,7 @@ class FitTarget:
     def potential(self, parameters: Floats) -> Floats:
         """Return what the parameters of its counts add to the log-potential of each combination."""
         if self.scores is not None:
-            steep = np.asarray(parameters @ self.scores)
-            return steep if self.shape is None else steep + self.shape
+            return np.asarray(parameters @ self.scores)
         return np.asarray(parameters[self.cells])
 
 

@@ -5,14 +5,14 @@ of its heaviest values they have. The sum over rows of the product of two column
 whether they rise together, and is one number; a table of two columns has many, and so costs more
 for the same precision. One vector of these sums over all pairs leaves nothing to chance about which
 pairs are looked at. Those that stand out from their noise go into the model, as long as it stays
-small, with the shape that correlated normal numbers would have (`shape`).
+small.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -22,14 +22,12 @@ from discreet.synthetic.columns.axis import Axis
 from discreet.synthetic.marginals import SCALE, Columns, Marginals, Relations
 from discreet.synthetic.synthesizers.graphical import FitTarget, cells_needed
 from discreet.synthetic.synthesizers.independent import Histogram
-from discreet.synthetic.synthesizers.scarce import PRIOR
-from discreet.synthetic.synthesizers.shape import normal_scores, slopes
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Score = tuple[int, Floats]  # the column, and a number from -1 to 1 for each of its groups
 
-MOST_SCORES = 4  # of one listed column
+MOST_SCORES = 3  # of one listed column
 LEAST_SHARE = 0.05  # of all rows, what a listed value must hold to get a score
 MISSING = 0.1  # of all rows, from where on NULL of a number gets a score
 STEEP = 2.0  # scores rise from -1 to 1 over the middle half of the rows
@@ -69,14 +67,14 @@ def related(
     for number, (a, b) in enumerate(pairs):
         sums[scores[a][0], scores[b][0]].append(number)
     order = sorted(sums, key=lambda pair: -max(outstanding[each] for each in sums[pair]))
-    sizes, sets = [column.size for column in columns], list[Columns]()
+    sizes, kept, sets = [column.size for column in columns], list[FitTarget](), list[Columns]()
     for pair in order:
         if max(outstanding[each] for each in sums[pair]) < STANDS_OUT:
             break
         if cells_needed(sizes, [*sets, pair]) <= MOST_CELLS:
             sets.append(pair)
-    shapes = _shapes(data, columns, rounded, found, [n for pair in sets for n in sums[pair]])
-    return [_target(pair, rounded, found, sums[pair], shapes) for pair in sets]
+            kept.append(_target(pair, rounded, found, sums[pair]))
+    return kept
 
 
 def _scores(column: Histogram, axis: Axis) -> list[Floats]:
@@ -129,43 +127,8 @@ def _outstanding(
     return distances
 
 
-def _shapes(
-    data: Marginals,
-    columns: Sequence[Histogram],
-    scores: Sequence[Score],
-    found: Relations,
-    numbers: Sequence[int],
-) -> dict[int, Floats]:
-    """Return the log-potentials that each of these sums is expected to come from."""
-    total = float(columns[0].grouped.sum())
-    shares, lines = [], []
-    for place, score in scores:
-        rows = columns[place].grouped
-        shares.append(rows / rows.sum())
-        lines.append(normal_scores(rows, score, data.axes[place]))
-    wanted = []
-    for number in numbers:
-        a, b = found.pairs[number]
-        products = np.multiply.outer(scores[a][1], scores[b][1])
-        wanted.append((a, b, products, float(found.sums[number]) / total))
-    steep = slopes([place for place, _ in scores], shares, lines, wanted)
-    ordered = [data.axes[place].ordered for place, _ in scores]
-    shapes = {}
-    for number, slope, (a, b, products, _) in zip(numbers, steep, wanted, strict=True):
-        told = total * float(shares[a] @ products**2 @ shares[b])
-        trust = told / (told + PRIOR * found.std**2)
-        # two lists have nothing beyond their scores
-        known = trust if ordered[a] or ordered[b] else 0.0
-        shapes[number] = known * slope * np.multiply.outer(lines[a], lines[b])
-    return shapes
-
-
 def _target(
-    pair: Columns,
-    scores: Sequence[Score],
-    found: Relations,
-    numbers: Sequence[int],
-    shapes: Mapping[int, Floats],
+    pair: Columns, scores: Sequence[Score], found: Relations, numbers: Sequence[int]
 ) -> FitTarget:
     """The sums of one pair of columns as a model is to fit them."""
     products = [np.multiply.outer(*(scores[each][1] for each in found.pairs[n])) for n in numbers]
@@ -175,5 +138,4 @@ def _target(
         counts=found.sums[list(numbers)],
         std=found.std,
         scores=np.array([each.ravel() for each in products]),
-        shape=np.sum([shapes[n] for n in numbers], axis=0).ravel(),
     )
