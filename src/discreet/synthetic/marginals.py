@@ -306,6 +306,29 @@ class Marginals:
         noisy = self._allowance.measure(noise, exact, moved=moved, sizes=(), forms=[(1,)])
         return float(noisy[0][0]), noise
 
+    def total_std(self, axis: Axis, *, share: float) -> float:
+        """Return the standard deviation of a total that spends this share, in places."""
+        noise = self._noise(share, self._moved_numbers(1, largest=axis.bins - 1))
+        return noise.deviation * axis.values / axis.bins / self._source.unit
+
+    def total(self, axis: Axis, *, falling: bool, share: float) -> float:
+        """Return the noisy sum, over all rows, of how many places lie between a column's value and
+        the lowest one, or if `falling`, the highest one.
+
+        A row counts as many as its cell lies away from the first or the last cell; NULL counts
+        nothing. One person's m rows move the sum by m times that of the farthest cell.
+        """
+        moved = self._moved_numbers(1, largest=axis.bins - 1)
+        noise = self._noise(share, moved)
+        rows, (place,) = self._source.placed([axis.name])
+        cell = Cast(axis.cell(place), "BIGINT")
+        exact = self._fetch(Aggregate(rows, (cell,), (self._source.reading,), known=(0,)))
+        points = np.zeros(axis.size, dtype=np.int64)
+        line = np.arange(axis.bins)
+        points[: axis.bins] = line[::-1] if falling else line
+        noisy = self._allowance.sums(noise, [exact], moved=moved, points=[points])
+        return float(noisy[0]) * axis.values / axis.bins / self._source.unit
+
     def scored(self, score: Score, *, share: float) -> tuple[Integers, Additive]:
         """Return noisy counts of rows by label and bin of a public score, and the noise; the bins
         of the first label come first.

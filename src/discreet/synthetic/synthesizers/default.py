@@ -2,7 +2,7 @@
 their noise".
 
 1. One-way marginals, smoothed; cells that noise would drown are put into groups, and groups into
-   coarser levels.
+   coarser levels. Where noise would blur the mean of a number, its total is asked for (`totals`).
 2. Each round releases, as one noisy vector, the distance of every pair's counts to the model at
    several levels. That costs little, because a distance is one number of sensitivity m while it is
    of the size of the table.
@@ -39,6 +39,7 @@ from discreet.synthetic.synthesizers.mst import one_way_targets, target
 from discreet.synthetic.synthesizers.related import related
 from discreet.synthetic.synthesizers.scarce import pair_by_pair
 from discreet.synthetic.synthesizers.smooth import fair, in_groups
+from discreet.synthetic.synthesizers.totals import with_totals
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -95,8 +96,12 @@ def default(data: Marginals) -> Synthesis:
     sets = data.workload.candidates(len(fine))
     pairs = len(sets)
     poor = pairs > 0 and data.distance_std(DISTANCES, pairs * len(LEVELS)) > POOR * total
+    spent = ONE_WAY
     if poor:
         fine, total = histograms(data, share=POOR_ONE_WAY - ONE_WAY, before=fine)
+    else:
+        fine, totals = with_totals(data, fine)
+        spent += totals
     columns = grouped(data, fine, least=LEAST, most=POOR_GROUPS if poor else MOST_GROUPS)
     targets, model = one_way_targets(columns), product(columns, total)
     if not pairs:
@@ -112,7 +117,7 @@ def default(data: Marginals) -> Synthesis:
         share = rest * (1 - 1e-6)
         model = pair_by_pair(data, columns, coarse, model, targets, sets=sets, share=share)
         return Synthesis(histograms=columns, model=model)
-    share = (1 - ONE_WAY - DISTANCES * len(ROUNDS)) * (1 - 1e-6)
+    share = (1 - spent - DISTANCES * len(ROUNDS)) * (1 - 1e-6)
     fit: Fit | None = None
     kept = 0.0
     for number, part in enumerate(ROUNDS):
