@@ -229,6 +229,18 @@ WHERE clinic IN (SELECT clinic FROM visits GROUP BY clinic ORDER BY COUNT(*) DES
 --> COUNT(*): 3 3 3 | 6 √18 3
 --> COUNT(*): 3 3 3 | 6 √18 3
 
+-- several / own rows beside each / plain: How often people go to Hill, by sex
+SELECT p.sex, AVG((SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id AND v.clinic = 'Hill')) AS n FROM people p GROUP BY p.sex;
+--> AVG((COALESCE("own rows 1"."COUNT(*)", 0))): 3 3 3 | 6 √18 3
+
+-- count / own rows beside each / where: Who came more often than their age has decades
+SELECT COUNT(*) AS n FROM people p WHERE (SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id) > p.age / 10;
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- several / own rows beside each / group: How old those are whose dearest visit cost more than 500, and the others
+SELECT (SELECT COALESCE(MAX(v.cost), 0) FROM visits v WHERE v.person_id = p.person_id) > 500 AS dear, COUNT(*) AS n, AVG(p.age) AS m FROM people p GROUP BY 1;
+--> AVG(p.age), COUNT(*): 120 120 120 | 240 √28800 120
+
 -- count / one row / possible, where: The old, by decade
 SELECT age // 10 AS decade, COUNT(*) AS people FROM people WHERE age >= 80 GROUP BY decade;
 --> COUNT(*): 1 1 1 | 2 √2 1

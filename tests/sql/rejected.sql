@@ -891,7 +891,7 @@ SELECT COUNT(*) FROM visits WHERE day >= (SELECT MAX(day) FROM visits)
 --> a number that depends on everybody
 
 -- a subquery beside each row
-SELECT COUNT(*) FROM people p WHERE (SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id) > p.age
+SELECT COUNT(*) FROM people p WHERE (SELECT COUNT(*) FROM visits v WHERE v.clinic = p.zip) > p.age
 --> Join it on the owner: FROM people p JOIN (SELECT person_id, COUNT(*) AS n
 
 -- lateral
@@ -1701,3 +1701,11 @@ WITH a0 AS (SELECT person_id, age AS x FROM people), a1 AS (SELECT l.person_id, 
 -- more sums than an engine plans in a moment
 SELECT REGR_R2(age + 0, income), CORR(balance, age + 0), REGR_R2(age + 1, income), CORR(balance, age + 1), REGR_R2(age + 2, income), CORR(balance, age + 2), REGR_R2(age + 3, income), CORR(balance, age + 3), REGR_R2(age + 4, income), CORR(balance, age + 4), REGR_R2(age + 5, income), CORR(balance, age + 5), REGR_R2(age + 6, income), CORR(balance, age + 6), REGR_R2(age + 7, income), CORR(balance, age + 7), REGR_R2(age + 8, income), CORR(balance, age + 8), REGR_R2(age + 9, income), CORR(balance, age + 9), REGR_R2(age + 10, income), CORR(balance, age + 10), REGR_R2(age + 11, income), CORR(balance, age + 11), REGR_R2(age + 12, income), CORR(balance, age + 12), REGR_R2(age + 13, income), CORR(balance, age + 13), REGR_R2(age + 14, income), CORR(balance, age + 14), REGR_R2(age + 15, income), CORR(balance, age + 15), REGR_R2(age + 16, income), CORR(balance, age + 16), REGR_R2(age + 17, income), CORR(balance, age + 17), REGR_R2(age + 18, income), CORR(balance, age + 18), REGR_R2(age + 19, income), CORR(balance, age + 19), REGR_R2(age + 20, income), CORR(balance, age + 20), REGR_R2(age + 21, income), CORR(balance, age + 21), REGR_R2(age + 22, income), CORR(balance, age + 22), REGR_R2(age + 23, income), CORR(balance, age + 23), REGR_R2(age + 24, income), CORR(balance, age + 24), REGR_R2(age + 25, income), CORR(balance, age + 25), REGR_R2(age + 26, income), CORR(balance, age + 26), REGR_R2(age + 27, income), CORR(balance, age + 27), REGR_R2(age + 28, income), CORR(balance, age + 28), REGR_R2(age + 29, income), CORR(balance, age + 29), REGR_R2(age + 30, income), CORR(balance, age + 30), REGR_R2(age + 31, income), CORR(balance, age + 31), REGR_R2(age + 32, income), CORR(balance, age + 32), REGR_R2(age + 33, income), CORR(balance, age + 33), REGR_R2(age + 34, income), CORR(balance, age + 34), REGR_R2(age + 35, income), CORR(balance, age + 35), REGR_R2(age + 36, income), CORR(balance, age + 36), REGR_R2(age + 37, income), CORR(balance, age + 37), REGR_R2(age + 38, income), CORR(balance, age + 38), REGR_R2(age + 39, income), CORR(balance, age + 39), REGR_R2(age + 40, income), CORR(balance, age + 40), REGR_R2(age + 41, income), CORR(balance, age + 41), REGR_R2(age + 42, income), CORR(balance, age + 42), REGR_R2(age + 43, income), CORR(balance, age + 43), REGR_R2(age + 44, income), CORR(balance, age + 44), REGR_R2(age + 45, income), CORR(balance, age + 45), REGR_R2(age + 46, income), CORR(balance, age + 46), REGR_R2(age + 47, income), CORR(balance, age + 47), REGR_R2(age + 48, income), CORR(balance, age + 48), REGR_R2(age + 49, income), CORR(balance, age + 49), REGR_R2(age + 50, income), CORR(balance, age + 50), REGR_R2(age + 51, income), CORR(balance, age + 51), REGR_R2(age + 52, income), CORR(balance, age + 52), REGR_R2(age + 53, income), CORR(balance, age + 53), REGR_R2(age + 54, income), CORR(balance, age + 54), REGR_R2(age + 55, income), CORR(balance, age + 55), REGR_R2(age + 56, income), CORR(balance, age + 56), REGR_R2(age + 57, income), CORR(balance, age + 57), REGR_R2(age + 58, income), CORR(balance, age + 58), REGR_R2(age + 59, income), CORR(balance, age + 59) FROM people
 --> sums, and 1,000 are allowed at once
+
+-- a zone with summer time
+SELECT EXTRACT(HOUR FROM seen AT TIME ZONE 'America/New_York') AS h, COUNT(*) FROM visits GROUP BY 1
+--> Shift by hours, without summer time: seen - INTERVAL '5' HOUR
+
+-- other people's rows beside each row, by a key that is not the owner
+SELECT AVG((SELECT COUNT(*) FROM visits v WHERE v.clinic = p.zip)) FROM people p
+--> Aggregate in a subquery first

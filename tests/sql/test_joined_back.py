@@ -179,3 +179,12 @@ def test_the_same_noisy_result_is_measured_once(curator: Curator) -> None:
 )  # fmt: skip
 def test_rows_are_marked_where_noise_chose_them(curator: Curator, sql: str, selected: bool) -> None:
     assert curator._view.plan(sql, "duckdb").selected is selected
+
+
+@pytest.mark.parametrize("same", ["v.clinic = p.person_id", "v.person_id = p.zip"])
+def test_rows_of_others_are_not_joined_to_a_row(curator: Curator, same: str) -> None:
+    """A subquery is a join on the owner only where both sides are owners."""
+    sql = f"SELECT COUNT(*) FROM people p WHERE (SELECT SUM(v.cost) FROM visits v WHERE {same}) > 9"
+    with pytest.raises(Rejected) as caught:
+        curator.quote(sql, analyst="bob", epsilon="1")
+    assert "a subquery beside each row is not answered" in caught.value.reason

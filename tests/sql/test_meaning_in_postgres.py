@@ -73,6 +73,15 @@ OURS = [
     "SELECT STDDEV(age), VARIANCE(age), VAR_POP(age), ROUND(CORR(age, income)::numeric, 2) FROM people",
     "SELECT COUNT(*) FROM people WHERE NOT (diagnosis = NULLIF(sex, 'F')"
     " OR diagnosis IS NULL AND NULLIF(sex, 'F') IS NULL)",
+    "SELECT translate(clinic, 'Ha', 'hA') AS c, num_nonnulls(diagnosis, sex) AS k,"
+    " format('%s/%s', sex, smoker) AS f, COUNT(*) FROM visits JOIN people USING (person_id) GROUP BY 1, 2, 3",
+    "SELECT day + INTERVAL '2 mons' AS d, COUNT(*) FROM visits"
+    " WHERE seen - INTERVAL '30 secs' < '2024-02-01' GROUP BY 1",
+    "SELECT timezone('UTC', seen)::date AS d, COUNT(*) FROM visits GROUP BY 1",
+    "SELECT *, n * 2 AS m FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) t ORDER BY 3 DESC, 1",
+    "SELECT sex, AVG((SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id AND v.cost > 100)) AS n,"
+    " SUM((SELECT COALESCE(SUM(cost), 0) FROM visits WHERE person_id = p.person_id)) AS s FROM people p GROUP BY sex",
+    "SELECT COUNT(*) FROM people p WHERE (SELECT SUM(v.cost) FROM visits v WHERE v.person_id = p.person_id) > 300",
     "SELECT g.n, COUNT(*) FROM people JOIN GENERATE_SERIES(0, 12) AS g(n) ON age / 10 = g.n GROUP BY g.n",
 ]
 # Chosen by noise among values, or of another shape by intent: tested by themselves.

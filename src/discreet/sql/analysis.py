@@ -31,6 +31,7 @@ from discreet.sql.plan.block import Block
 from discreet.sql.plan.keys import Key, Unknown
 from discreet.sql.rows import persons, sets
 from discreet.sql.rows.antijoins import private_columns, without_antijoins
+from discreet.sql.rows.correlated import owners_of, without_correlated
 from discreet.sql.rows.filters import without_filters
 from discreet.sql.rows.joins import drop_brackets, join
 from discreet.sql.rows.keys.groups import key_of, keys_in_columns, keys_of
@@ -353,6 +354,7 @@ class Analysis:
         one form that is analyzed.
         """
         node = grouping.without_tuples(drop_brackets(node))
+        node = without_correlated(node, owners_of(self.policy, environment))
         private = private_columns(self.policy, named=environment)
         return without_filters(without_antijoins(node, private), private)
 
@@ -397,8 +399,7 @@ class Analysis:
         blocks = len(self.blocks)
         forms = len(self.combined)
         sources = self.sources(node, environment)
-        del self.blocks[blocks:]
-        del self.combined[forms:]
+        del self.blocks[blocks:], self.combined[forms:]
         names: set[str] = set()
         for source in sources:
             columns = source.fields if isinstance(source, Relation) else source.outputs

@@ -69,7 +69,8 @@ def finish(tree: exp.Select, node: exp.Select, rewrite: Change) -> None:
     if order:
         if order.args.get("siblings"):
             raise reject(order, "ORDER SIBLINGS BY is not answered.", "Use ORDER BY.")
-        items = [_rewrite_order(item, node, rewrite) for item in order.expressions]
+        columns = len(tree.expressions)  # those that * stands for, too
+        items = [_rewrite_order(item, columns, rewrite) for item in order.expressions]
         tree.set("order", exp.Order(expressions=items))
     for name in ("limit", "offset"):
         clause = node.args.get(name)
@@ -96,12 +97,12 @@ def _is_count(node: exp.Expression | None) -> bool:
     return node.this.isdigit() and int(node.this[:12]) <= MAX_LIMIT
 
 
-def _rewrite_order(item: exp.Ordered, node: exp.Select, rewrite: Change) -> exp.Ordered:
+def _rewrite_order(item: exp.Ordered, columns: int, rewrite: Change) -> exp.Ordered:
     if item.args.get("with_fill"):
         raise reject(item, "WITH FILL is not answered.", "Leave it out.")
     target = item.this
     if isinstance(target, exp.Literal) and not target.is_string:  # ORDER BY 2
-        if not 1 <= (whole(target) or 0) <= len(node.expressions):
+        if not 1 <= (whole(target) or 0) <= columns:
             raise reject(
                 target,
                 f"there is no column {show(target)} in the SELECT list.",

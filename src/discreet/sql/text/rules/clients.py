@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import date
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
 from discreet.sql.text import constants
 from discreet.sql.text.parse import reject, show
-from discreet.sql.text.rules import comparisons, explode, moments, written_out
+from discreet.sql.text.rules import comparisons, explode, moments, rare_words, written_out
 from discreet.sql.text.rules.formats import rewrite_format
 
 Rule = Callable[[exp.Expression], exp.Expression]
@@ -26,15 +27,31 @@ def _drop_time_zone(node: exp.Expression) -> exp.Expression:
     if isinstance(node, exp.AtTimeZone):
         zone = node.args.get("zone")
         if not isinstance(zone, exp.Literal) or zone.name.lower() not in _UTC:
-            raise reject(
-                node,
-                f"{show(node)}: moments are in UTC here.",
-                "Write AT TIME ZONE 'UTC', or shift by hours.",
-            )
+            reason = "moments are in UTC here, and zones with summer time are not answered."
+            raise reject(node, f"{show(node)}: {reason}", _shift_instead(node))
         return exp.Cast(this=node.this, to=exp.DataType.build("TIMESTAMP"))
     if isinstance(node, exp.DataType) and node.this == exp.DataType.Type.TIMESTAMPTZ:
         return exp.DataType.build("TIMESTAMP")
     return node
+
+
+def _shift_instead(node: exp.AtTimeZone) -> str:
+    """Return the hint to add the hours of a zone, without summer time."""
+    zone, moment = node.args.get("zone"), node.this
+    while isinstance(moment, exp.AtTimeZone | exp.Cast | exp.Paren):
+        moment = moment.this
+    if isinstance(moment, exp.Anonymous) and moment.name.lower() == "timezone":
+        moment = moment.expressions[-1]
+    try:
+        offset = ZoneInfo(zone.name if isinstance(zone, exp.Literal) else "").utcoffset(
+            datetime(2024, 1, 1)
+        )
+    except (ValueError, OSError, KeyError):  # no such zone
+        offset = None
+    minutes = 60 if offset is None else int(offset.total_seconds()) // 60
+    count, unit = (abs(minutes), "MINUTE") if minutes % 60 else (abs(minutes) // 60, "HOUR")
+    sign = "-" if minutes < 0 else "+"
+    return f"Shift by hours, without summer time: {show(moment)} {sign} INTERVAL '{count}' {unit}."
 
 
 def _drop_collation(node: exp.Expression) -> exp.Expression:
@@ -334,6 +351,7 @@ def _to_the_day(node: exp.Expression) -> bool:
 RULES: tuple[Rule, ...] = (
     *written_out.RULES,
     *comparisons.RULES,
+    *rare_words.RULES,
     rewrite_format,
     _drop_time_zone,
     constants.rewrite_any_array,

@@ -21,12 +21,14 @@ _SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _SHORT = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week", "y": "year"}
 _STRIDE = re.compile(r"\s*([0-9]{1,6})\s*([a-zA-Z]+)\s*")
+SHORT_UNITS = {"min": "minute", "sec": "second", "hr": "hour", "mon": "month", "yr": "year"}
 _TRUNCATED = exp.DateTrunc | exp.TimestampTrunc
 
 
 def unit_of(node: exp.Expression | None) -> str:
     """Return the name of a unit of time in small letters, of one."""
-    return str(getattr(node, "name", node) or "").lower().removesuffix("s")
+    unit = str(getattr(node, "name", node) or "").lower().removesuffix("s")
+    return SHORT_UNITS.get(unit, unit)
 
 
 # --- DATE_TRUNC + INTERVAL * FLOOR(EXTRACT / n) ---------------------------------------------------
