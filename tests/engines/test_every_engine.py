@@ -27,6 +27,7 @@ from discreet.algebra import (
     Column,
     Constant,
     Expression,
+    Factor,
     Numbers,
     OwnerJoin,
     Scan,
@@ -519,3 +520,66 @@ def test_numbers_of_snapshots(
     store.remove(1)
     assert store.numbers() == [2]
     assert not [file for file in (tmp_path / "store").iterdir() if "building" in file.name]
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+NAMES = (
+    *(
+        "a b",
+        "a.b",
+        "a,b",
+        "a(b)",
+        "a=b",
+        "a{b}",
+        "${b}",
+        "a\\b",
+        "a/b",
+        "$1",
+        ":a",
+        "%s",
+        "é",
+        "日本",
+    ),
+    *(
+        "select",
+        "date",
+        "user",
+        "oid",
+        "k0",
+        "s0",
+        "t1",
+        "numbered",
+        "_metadata",
+        "rowid",
+        "length",
+    ),
+)
+
+
+def test_odd_names_of_tables_and_columns(
+    request: pytest.FixtureRequest, engine_name: str, tmp_path: Path
+) -> None:
+    columns = "".join(f"      '{name}': {{integer: [0, 99]}}\n" for name in NAMES)
+    tables = [each for each in NAMES if not set(each) & set("/\\*?[]")]
+    declared = "".join(
+        f"  '{each}':\n    owner: person\n    columns:\n{columns}" for each in tables[:3]
+    )
+    policy = policy_of(declared, tmp_path)
+    rows = pa.table({"person": range(9), **{name: [place] * 9 for place, name in enumerate(NAMES)}})
+    given = dict.fromkeys(policy.tables, rows)
+    with ExitStack() as stack:
+        truth = stack.enter_context(opened(policy, EngineChoice(), tmp_path / "duckdb", given))
+        other = stack.enter_context(
+            opened(policy, choice_of(engine_name, request), tmp_path / "other", given)
+        )
+        for table in policy.tables:
+            assert all_rows(other, policy, table) == all_rows(truth, policy, table)
+            for place, name in enumerate(NAMES):
+                one = Aggregate(
+                    Scan(table, "t1"),
+                    (call("length", Cast(Column("t1", name), "VARCHAR")),),
+                    (Sum((Factor(Column("t1", name), 0, 99, 1, False),)),),
+                    (Column("t1", name).equals(place),),
+                )
+                assert rows_of(other, one) == rows_of(truth, one)

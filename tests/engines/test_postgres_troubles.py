@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
-from conformance import rows_of, store_on
+from conformance import all_rows, rows_of, store_on
 from small_sources import policy_of
 from test_every_engine import ODD, VISITS, odd_rows
 
@@ -182,6 +183,40 @@ def test_the_sql_of_the_docs_gives_the_rights_that_are_needed(
             pytest.raises(psycopg.errors.InsufficientPrivilege),
         ):
             reader.execute("SELECT * FROM public.visits")
+
+
+LONG = "é" * 40  # eighty bytes
+
+
+def test_names_that_are_too_long_to_be_told_apart(
+    database: Callable[[], EngineChoice], tmp_path: Path
+) -> None:
+    """Postgres keeps sixty-three bytes of a name."""
+    rows = pa.table({"person": [1, 2], f"{LONG}a": [3, 4], f"{LONG}b": [5, 6]})
+    column = f"{LONG}a: {{integer: [0, 9]}}"
+    one = f"  {LONG}: {{owner: person, columns: {{{column}}}}}\n"
+    policy = policy_of(one, tmp_path)
+    store = store_on(policy, database(), tmp_path / "store")
+    store.build(1, {LONG: rows})
+    engine = store.open(1)
+    assert sum(all_rows(engine, policy, LONG).values()) == 2
+    engine.close()
+    columns = one.replace(column, f"{column}, {column.replace('a:', 'b:')}")
+    for declared in (columns, one + one.replace(f"  {LONG}", f"  {LONG}s")):
+        store = store_on(policy_of(declared, tmp_path), database(), tmp_path / "other")
+        with pytest.raises(UsageError, match="Postgres keeps 63 bytes of a name, and é"):
+            store.build(1, {LONG: rows, f"{LONG}s": rows})
+        assert store.numbers() == []
+
+
+@pytest.mark.parametrize("taken", ["cmax", "cmin", "ctid", "tableoid", "xmax", "xmin"])
+def test_a_name_that_postgres_keeps_for_itself(
+    taken: str, database: Callable[[], EngineChoice], tmp_path: Path
+) -> None:
+    declared = f"  boxes: {{owner: person, columns: {{{taken}: {{integer: [0, 9]}}}}}}\n"
+    store = store_on(policy_of(declared, tmp_path), database(), tmp_path / "store")
+    with pytest.raises(UsageError, match=rf"boxes\.{taken}: Postgres keeps this name"):
+        store.build(1, {"boxes": pa.table({"person": [1], taken: [2]})})
 
 
 @pytest.fixture

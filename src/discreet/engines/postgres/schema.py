@@ -19,7 +19,13 @@ from discreet.engines.layout import public
 from discreet.engines.postgres.letters import FUNCTIONS, define
 from discreet.engines.postgres.server import PUBLIC_TABLES, schema_of, twin_of
 from discreet.engines.postgres.spelling import micros
-from discreet.engines.postgres.tables import copy_rows, create_table, keep_manifest, keep_public
+from discreet.engines.postgres.tables import (
+    copy_rows,
+    create_table,
+    keep_manifest,
+    keep_public,
+    require_names,
+)
 from discreet.engines.quoting import name
 from discreet.engines.snapshot import Snapshot, write_notes
 from discreet.engines.source import columns_of, engine_errors, loading
@@ -45,6 +51,7 @@ class InSchema:
         return schema_of(self.number), twin_of(self.number)
 
     def begin(self) -> None:
+        require_names(self.policy.tables)
         for schema in self._schemas:
             # the schema is our own: another process that creates it would wait for us
             if self.begun:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from discreet.engines.postgres.server import Link
 
 _ROWS = 20_000  # rows that are copied at a time
+_NAME = 63  # bytes of a name that Postgres keeps
+_TAKEN = ("cmax", "cmin", "ctid", "tableoid", "xmax", "xmin")  # columns that every table has
 _MOST_PUBLIC = 900_000_000  # bytes of one public table; a value in Postgres has at most 1 GB
 
 
@@ -66,8 +68,24 @@ def _form(kind: str) -> _Form:
     return _FORMS.get(kind, _AS_TEXT)
 
 
+def require_names(names: Iterable[str]) -> None:
+    """Raise UsageError if Postgres would take two names for one."""
+    seen: dict[str, str] = {}
+    for each in names:
+        other = seen.setdefault(each.encode()[:_NAME].decode(errors="ignore"), each)
+        if other != each:
+            raise UsageError(
+                f"Postgres keeps {_NAME} bytes of a name, and {other} and {each} begin alike. Rename one."
+            )
+
+
 def create_table(connection: Link, number: int, table: str, columns: Mapping[str, str]) -> None:
     """Create a table without rows in the schema of a snapshot and in its empty twin."""
+    require_names(columns)
+    for taken in columns.keys() & set(_TAKEN):
+        raise UsageError(
+            f"{table}.{taken}: Postgres keeps this name of a column for itself. Rename it, or leave it out."
+        )
     listed = ", ".join(f"{name(column)} {_form(kind).type}" for column, kind in columns.items())
     for schema in (schema_of(number), twin_of(number)):
         connection.execute(f"CREATE TABLE {schema}.{name(table)} ({listed})".encode())
