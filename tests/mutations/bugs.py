@@ -83,9 +83,23 @@ BUGS = (
     bug(
         "a text is what stands beside it",
         "engines/postgres/spelling.py",
-        'return f"pg_catalog.text {literal(value)}"',
+        "return f'(pg_catalog.text {literal(value)} COLLATE \"C\")'",
         "return literal(value)",
         "tests/engines/test_postgres_engine.py",
+    ),
+    bug(
+        "texts of a question are in the order of the database",
+        "engines/postgres/spelling.py",
+        "return f'(pg_catalog.text {literal(value)} COLLATE \"C\")'",
+        'return f"pg_catalog.text {literal(value)}"',
+        "tests/engines/test_every_engine.py",
+    ),
+    bug(
+        "a text of a question is a variable of Spark's",
+        "engines/spark/session.py",
+        '"spark.sql.variable.substitute": "false"',
+        '"spark.sql.variable.substitute": "true"',
+        "tests/engines/test_real_spark.py",
     ),
     bug(
         "logins that began together are each a guess",
