@@ -517,8 +517,8 @@ BUGS = (
     bug(
         "outer constants are one value",
         "sql/rows/joins.py",
-        " or frozenset({(field.name, 2)})",
-        "",
+        "origins = origins or rows_of_stage(field.name, 2)",
+        "origins = origins or rows_of_stage(field.name, 1)",
         FUZZ,
     ),
     bug(
@@ -531,10 +531,26 @@ BUGS = (
     bug(
         "rows of a join are not multiplied",
         "sql/rows/joins.py",
-        "rows = left.rows * (max(1, right.rows) if nullable else right.rows)",
-        "rows = max(left.rows, right.rows)",
+        "partners = max(int(nullable), _limit_rows(right, parts, names))",
+        "partners = 1",
         FUZZ,
         BRUTE,
+    ),
+    Bug(
+        name="a column's values without NULL, also for the checker",
+        edits=(
+            (
+                "sql/rows/relation.py",
+                "values = table.max_rows if size is None else size + 1",
+                "values = table.max_rows if size is None else size",
+            ),
+            (
+                "sql/check/counts.py",
+                "values = most if size is None else size + 1",
+                "values = most if size is None else size",
+            ),
+        ),
+        tests=("tests/sql/test_check.py::test_values_that_one_person_can_have",),
     ),
     bug(
         "UNION counts one side",

@@ -27,6 +27,22 @@ SELECT COUNT(*) FROM people WHERE zip || '_' LIKE 'a%!_' ESCAPE '!' OR diagnosis
 SELECT isoyear(born) AS year, COUNT(*) FROM people GROUP BY year;
 --> COUNT(*): 1 1 1 | 2 √2 1
 
+-- count / distinct within a person / group category: How many people have had each test?
+SELECT test, COUNT(*) AS people FROM (SELECT DISTINCT v.person_id, l.test FROM visits v JOIN labs l USING (visit_id)) AS s
+GROUP BY test;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- mean / first and last visit / plain: How much more do people's last visits cost than their first?
+WITH v AS (SELECT person_id, cost, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY day) AS a,
+ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY day DESC) AS z FROM visits)
+SELECT AVG(l.cost - f.cost) AS more FROM v f JOIN v l ON f.person_id = l.person_id AND l.z = 1 WHERE f.a = 1;
+--> AVG(l.cost - f.cost): 200000 200000 200000 | 400000 √80000000000 200000
+
+-- count / first two visits, outer / group category: Where people of each sex were on their first two visits, if they came
+WITH v AS (SELECT person_id, clinic, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY day) AS a FROM visits)
+SELECT p.sex, COUNT(*) AS n, COUNT(v.clinic) AS seen FROM people p LEFT JOIN v ON v.person_id = p.person_id AND v.a <= 2 GROUP BY p.sex;
+--> COUNT(v.clinic), COUNT(*): 2 2 2 | 4 √8 2
+
 -- sum / one row / pi: How far people went around, in circles as wide as their age
 SELECT SUM(PI() * age) FROM people;
 --> SUM(PI() * age): 120 120 120 | 120 120 120
@@ -810,7 +826,7 @@ WHERE NOT EXISTS (SELECT 1 FROM labs l WHERE l.visit_id = v.visit_id) GROUP BY p
 
 -- mean / each visit / plain: Tests of a visit that has any
 SELECT AVG(n) FROM (SELECT visit_id, COUNT(*) AS n FROM labs GROUP BY visit_id) AS s;
---> AVG(n): 16 16 16 | 32 √512 16
+--> AVG(n): 12 12 12 | 24 √288 12
 
 -- count / each visit / group count: How many visits have how many tests?
 SELECT n, COUNT(*) FROM (SELECT v.visit_id, COUNT(l.test) AS n FROM visits v LEFT JOIN labs l USING (visit_id) GROUP BY v.visit_id) AS s GROUP BY n;
@@ -1527,7 +1543,7 @@ SELECT p.sex, AVG(v.cost) AS cost FROM people p JOIN visits v ON p.person_id = v
 
 -- mean / per person / plain: How often do those who come, come?
 SELECT AVG(n) AS visits FROM (SELECT person_id, COUNT(*) AS n FROM visits GROUP BY person_id) AS t;
---> AVG(n): 3 3 3 | 6 √18 3
+--> AVG(n): 2 2 2 | 4 √8 2
 
 -- mean / per person / group category: The mean of everybody's mean cost, by sex
 SELECT p.sex, AVG(v.cost) AS cost FROM people p
@@ -1567,7 +1583,7 @@ SELECT STDDEV_POP(pain) FROM visits;
 
 -- deviation / per person / plain: Do people differ in how often they come?
 SELECT STDDEV_SAMP(n) FROM (SELECT person_id, COUNT(*) AS n FROM visits GROUP BY person_id) AS t;
---> STDDEV_SAMP(n): 9 9 9 | 18 √162 9
+--> STDDEV_SAMP(n): 4 4 4 | 8 √32 4
 
 -- covariance / one row / plain: Do age and balance go together?
 SELECT COVAR_POP(age, balance) FROM people;

@@ -52,6 +52,7 @@ budget: {epsilon: 1}
 tables:
   people: {owner: person, columns: {age: {integer: [18, 90]}, sex: {values: [F, M]}}}
   visits: {owner: person, max_rows: 3, columns: {cost: {integer: [-4, 9]}, clinic: {values: [a, b]}}}
+  labs: {owner: person, max_rows: 12, columns: {test: {values: [x, y]}, value: {integer: [0, 99]}}}
   states: {public: true}
 """,
     path=Path("policy.yaml"),
@@ -214,6 +215,43 @@ def test_rows_of_one_person() -> None:
         "one row of the one, three of the other"
     )
     assert CHECKER.counts.rows(PublicJoin(numbered, PublicScan("states", "q"), 5), first) == 5
+
+
+def test_values_that_one_person_can_have() -> None:
+    """No more than the policy lists, and NULL; in several sources, of each as many."""
+    kind = (("c0", Column("l", "test")),)
+    labs = Scan("labs", "l")
+    kinds = Stage(Select(labs, kind, distinct=True), "d")
+    assert CHECKER.counts.rows(labs) == 12
+    assert CHECKER.counts.rows(kinds) == 2 + 1
+    assert CHECKER.counts.rows(Stage(PerPerson(labs, kind, ()), "g")) == 2 + 1
+    assert (
+        CHECKER.counts.rows(
+            Stage(Select(labs, (("c0", Column("l", "value")),), distinct=True), "w")
+        )
+        == 12
+    )
+    both = Select(OwnerJoin(labs, VISITS), (*kind, ("c1", Column("v", "clinic"))), distinct=True)
+    assert CHECKER.counts.rows(Stage(both, "b")) == (2 + 1) * 3
+    outer = Select(OwnerJoin(VISITS, labs, outer=True), kind, distinct=True)
+    assert CHECKER.counts.rows(Stage(outer, "o")) == 2 + 1 + 1
+
+
+def test_row_numbers_limit_both_sides_of_a_join() -> None:
+    def numbered(stage: str, name: str) -> Stage:
+        visits = Scan("visits", stage)
+        number = Over(Fold("row_number", ()), owner_of(visits), (), (Order(Column(stage, "cost")),))
+        return Stage(Select(visits, (("n", number),)), name)
+
+    a, b = numbered("x", "a"), numbered("y", "b")
+    first, second = call("=", Column("a", "n"), 1), call("=", Column("b", "n"), 2)
+    assert CHECKER.counts.rows(OwnerJoin(a, b)) == 9
+    assert CHECKER.counts.rows(OwnerJoin(a, b), (first,)) == 3
+    assert CHECKER.counts.rows(OwnerJoin(a, b), (first, second)) == 1
+    assert CHECKER.counts.rows(OwnerJoin(a, b, (first, second))) == 1
+    assert CHECKER.counts.rows(OwnerJoin(a, b, (first, second), outer=True)) == 3, (
+        "an outer join keeps each row of the left side, whatever ON says of it"
+    )
 
 
 def test_groups_that_one_person_can_be_in() -> None:

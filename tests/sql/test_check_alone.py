@@ -16,6 +16,7 @@ import pytest
 
 from discreet.algebra import (
     Column,
+    Constant,
     Distinct,
     Exists,
     Expression,
@@ -141,7 +142,27 @@ def _(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @plant("every comparison numbers rows")
 def _(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(project, "_limit_rows", lambda part, scope, rows: 1)
+    monkeypatch.setattr(project, "numbers_left", lambda part, scope: (Constant(1), 1))
+
+
+@plant("every condition numbers rows of a join")
+def _(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joins, "_limit_rows", lambda side, parts, names: 1)
+
+
+@plant("a column has one value less, where NULL is one")
+def _(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = analysis.scan
+
+    def narrow(*arguments: Any) -> Any:
+        rows = original(*arguments)
+        fields = []
+        for field in rows.fields:
+            fewer = ((*each[:3], each[3] - 1) for each in field.origins)
+            fields.append(replace(field, origins=frozenset(fewer)))
+        return replace(rows, fields=tuple(fields))
+
+    monkeypatch.setattr(analysis, "scan", narrow)
 
 
 @plant("equal rows in two orders")

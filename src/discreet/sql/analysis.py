@@ -316,7 +316,7 @@ class Analysis:
         nested = relation.nest(fresh)
         fields = []
         for column in nested.fields:
-            origins = frozenset((f"{fresh}.{stage}", rows) for stage, rows in column.origins)
+            origins = frozenset((f"{fresh}.{origin[0]}", *origin[1:]) for origin in column.origins)
             fields.append(replace(column, origins=origins))
         return replace(nested, fields=tuple(fields)).with_name(alias)
 

@@ -78,10 +78,10 @@ def _count_touched(
     """
     touched = 1
     if keys:
-        every_origin = frozenset[tuple[str, int]]().union(*origins.values())
+        every_origin = Origins().union(*origins.values())
         touched = distinct_values(every_origin, relation.rows)
     of_unknown = [origins[same] for same, (key, _) in keys.items() if isinstance(key, Unknown)]
-    unknown_origins = frozenset[tuple[str, int]]().union(*of_unknown)
+    unknown_origins = Origins().union(*of_unknown)
     unknown = distinct_values(unknown_origins, relation.touched or relation.rows)
     if of_unknown:
         touched = min(touched, unknown * groups)

@@ -33,8 +33,9 @@ from discreet.errors import Unproved
 from discreet.policy.policy import Policy
 from discreet.sql.check.whose import columns_in, private_table
 
-# The sources whose rows decide a value, each with the number of rows that one person can have in it.
-Origins = frozenset[tuple[str, int]]
+# What decides a value: sources and their columns, each with the number of rows that one person can
+# have in the source, and the number of values that the column can have.
+Origins = frozenset[tuple[str, str, int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +53,9 @@ class PersonCounts:
         match source:
             case Scan(table=table):
                 most = private_table(table, self.policy).max_rows
-            case OwnerJoin(left=left, right=right, outer=outer):
-                partners = max(int(outer), self.rows(right, where))
-                most = self.rows(left, where) * partners
+            case OwnerJoin(left=left, right=right, on=on, outer=outer):
+                partners = max(int(outer), self.rows(right, (*on, *where)))
+                most = self.rows(left, where if outer else (*on, *where)) * partners
             case PublicJoin(left=left, meets=meets, outer=outer):
                 partners = max(int(outer), meets)
                 most = self.rows(left, where) * partners
@@ -117,7 +118,10 @@ class PersonCounts:
 
     def values(self, expressions: Iterable[Expression], source: Source) -> int:
         """Return the most combinations of values of these expressions in one person's rows."""
-        return math.prod(rows for _, rows in self.origins(expressions, source))
+        sources = dict[str, tuple[int, int]]()
+        for name, _, rows, values in self.origins(expressions, source):
+            sources[name] = rows, sources.get(name, (rows, 1))[1] * values
+        return math.prod(min(rows, values) for rows, values in sources.values())
 
     def groups(
         self, keys: Sequence[Expression], source: Source, where: Sequence[Expression]
@@ -157,7 +161,7 @@ class PersonCounts:
         for expression in expressions:
             for part in walk(expression):
                 if isinstance(part, Over | Exists | Fold):
-                    origins |= {("", self.rows(source))}
+                    origins |= {_any(self.rows(source), "")}
                 elif isinstance(part, Column):
                     origins |= self.column_origins(part, source)
         return origins
@@ -168,7 +172,12 @@ class PersonCounts:
             return frozenset()
         match source:
             case Scan(stage=stage, table=table) if stage == column.stage:
-                return frozenset({(stage, private_table(table, self.policy).max_rows)})
+                declared = private_table(table, self.policy)
+                most = declared.max_rows
+                one = declared.columns.get(column.name)
+                size = None if one is None else one.domain.size
+                values = most if size is None else size + 1  # and NULL
+                return frozenset({(stage, column.name, most, values)})
             case Stage(stage=stage) if stage == column.stage:
                 return self.stage_origins(column.name, source)
             case OwnerJoin(left=left) | PublicJoin(left=left) if column.stage in stages(left):
@@ -182,7 +191,7 @@ class PersonCounts:
                 conditions = [each for pin in source.pins for each in pin]
                 conditions += source.on
                 if meets > 1 or any(map(_reads_other_rows, conditions)):
-                    return frozenset({(right.stage, self.rows(source))})
+                    return frozenset({_any(self.rows(source), right.stage)})
                 # At most one public row matches: it is a function of the private columns in the
                 # conditions of the join.
                 private = [part for each in conditions for part in columns_in(each, left)]
@@ -201,13 +210,13 @@ class PersonCounts:
         """Derive the sources whose rows decide a stage's column."""
         query = source.query
         if not isinstance(query, Select):
-            return frozenset({(source.stage, self.rows_of(query))})
+            return frozenset({_any(self.rows_of(query), source.stage)})
         value = dict(query.columns).get(name)
         if value is None:
             raise Unproved(f"the plan reads {source.stage}.{name}, which is not there")
         # Two uses of one query read different rows: name inner sources by the path to them.
         inner = self.origins([value], query.source)
-        return frozenset((f"{source.stage}.{each}", rows) for each, rows in inner)
+        return frozenset((f"{source.stage}.{each[0]}", *each[1:]) for each in inner)
 
 
 def _reads_other_rows(expression: Expression) -> bool:
@@ -229,5 +238,10 @@ def _add_null(origins: Origins, column: Column) -> Origins:
     A column without origins is constant; with NULL it has two values.
     """
     if not origins:
-        return frozenset({(f"{column.stage}.{column.name}", 2)})
-    return frozenset((name, rows + 1) for name, rows in origins)
+        return frozenset({_any(2, f"{column.stage}.{column.name}")})
+    return frozenset((*each[:2], each[2] + 1, each[3] + 1) for each in origins)
+
+
+def _any(rows: int, source: str) -> tuple[str, str, int, int]:
+    """Return the origin of a value that may differ in each of these rows."""
+    return source, "", rows, rows

@@ -13,7 +13,7 @@ EXISTS, IN                 only with equality of owners: the rows of its own per
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -25,9 +25,11 @@ from discreet.algebra import (
     Expression,
     OwnerJoin,
     PublicJoin,
+    Stage,
     bare,
     walk,
 )
+from discreet.sql.rows.numbered import numbers_left
 from discreet.sql.rows.owners import (
     as_equality,
     conjuncts,
@@ -37,7 +39,7 @@ from discreet.sql.rows.owners import (
     same_owner,
 )
 from discreet.sql.rows.public import PublicSide
-from discreet.sql.rows.relation import Field, Names, Relation
+from discreet.sql.rows.relation import Field, Names, Origin, Relation, rows_of_stage
 from discreet.sql.text.parse import reject
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.unify import as_flag, comparison
@@ -234,7 +236,7 @@ def _with_public(
     pins: list[Pin] = []
     on: list[Expression] = []
     pin_columns: list[int] = []  # the places of public columns in pins
-    origins: set[tuple[str, int]] = set()
+    origins: set[Origin] = set()
     for ours, theirs in _pairs(condition, left.fields, right.fields, node):
         place = right.fields.index(theirs)
         equality = comparison("=", ours.value, theirs.value, node).expression
@@ -263,7 +265,7 @@ def _with_public(
         raise reject(node, "this join matches no row of the public table.", "Check the condition.")
     # If at most one public row matches, it is a function of the private columns in the conditions.
     # If several match, it is not.
-    new_origins = frozenset({(right.source.stage, rows)})
+    new_origins = rows_of_stage(right.source.stage, rows)
     if multiplicity <= 1:
         new_origins = frozenset(origins)
     fields = tuple(replace(field, origins=new_origins) for field in right.fields)
@@ -389,7 +391,9 @@ def _with_private(
     # `OwnerJoin` itself adds the equality of owners.
     on = [each for each in dict.fromkeys(on) if each != left.owner.equals(right.owner)]
     nullable = side == "LEFT"
-    rows = left.rows * (max(1, right.rows) if nullable else right.rows)
+    parts = (*condition.parts, *conjuncts(where))
+    partners = max(int(nullable), _limit_rows(right, parts, names))
+    rows = _limit_rows(left, conjuncts(where) if nullable else parts, names) * partners
     source = OwnerJoin(left.source, right.source, tuple(on), nullable)
     conditions = left.conditions if nullable else (*left.conditions, *right.conditions)
     fields = _fields(left, right.fields, nullable, condition, node)
@@ -403,6 +407,18 @@ def _with_private(
         plain=False,
         max_groups=min(bounds, default=None),
     )
+
+
+def _limit_rows(side: Relation, parts: Iterable[exp.Expression], names: Names) -> int:
+    """Return the most rows of a person that one side of a join has in what these conditions keep."""
+    rows = side.rows
+    if not isinstance(side.source, Stage):
+        return rows
+    for part in parts:
+        limit = numbers_left(part, names)
+        if limit is not None and _stages_of(limit[0]) == {side.source.stage}:
+            rows = min(rows, limit[1])
+    return rows
 
 
 def _fields(
@@ -440,8 +456,7 @@ def _outer(field: Field) -> Field:
     if isinstance(domain, Opaque):
         domain = Opaque(owner=False, link=leads_to(value))
     # A column without origins is constant; with NULL it has two values.
-    origins = frozenset((alias, rows + 1) for alias, rows in field.origins) or frozenset(
-        {(field.name, 2)}
-    )
+    origins = frozenset((*each[:2], each[2] + 1, each[3] + 1) for each in field.origins)
+    origins = origins or rows_of_stage(field.name, 2)
     value = replace(value, nullable=True, domain=domain, constant=False)
     return replace(field, value=value, origins=origins)

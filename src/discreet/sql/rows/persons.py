@@ -28,7 +28,14 @@ from discreet.algebra import (
 )
 from discreet.errors import Rejected
 from discreet.sql.after.rewrite import meanings_of
-from discreet.sql.rows.relation import Field, Names, Origins, Relation, distinct_values
+from discreet.sql.rows.relation import (
+    Field,
+    Names,
+    Origins,
+    Relation,
+    distinct_values,
+    rows_of_stage,
+)
 from discreet.sql.text.parse import reject, show, spell
 from discreet.sql.text.postgres import Kind, kind_of
 from discreet.sql.values.arguments import check_arguments
@@ -38,6 +45,8 @@ from discreet.sql.values.numbers import check_size, grid
 from discreet.sql.values.unify import as_flag, as_number
 from discreet.sql.values.value import (
     Category,
+    Day,
+    Domain,
     Flag,
     Identity,
     Missing,
@@ -148,13 +157,31 @@ def _count(node: exp.Count, names: Names, rows: int, fold: Folding) -> Value:
     if node.expressions:
         raise reject(node, f"{show(node)} counts several columns at once.", "Count one.")
     if node.this is None or isinstance(node.this, exp.Star):
-        return Value(expression=fold("count"), domain=domain)
+        # A group has a row; a frame of a window, or what FILTER leaves, may have none.
+        least = int(fold.window is None and not fold.partial)
+        return Value(expression=fold("count"), domain=replace(domain, lo=least))
     if isinstance(node.this, exp.Distinct):
         if len(node.this.expressions) != 1:
             raise reject(node, f"{show(node)} counts several columns at once.", "Count one.")
         value = translate(node.this.expressions[0], names)
-        return Value(expression=fold("count distinct", value.expression), domain=domain)
+        most = min(rows, _values_of(value.domain, rows))
+        counted = fold("count distinct", value.expression)
+        return Value(expression=counted, domain=replace(domain, hi=most))
     return Value(expression=fold("count", translate(node.this, names).expression), domain=domain)
+
+
+def _values_of(domain: Domain, rows: int) -> int:
+    """Return how many values a domain has; `rows` if they are not public."""
+    match domain:
+        case Number(lo=lo, hi=hi):
+            return hi - lo + 1
+        case Category(values=values):
+            return len(set(values))
+        case Flag():
+            return 2
+        case Day(lo=first, hi=last):
+            return (last - first).days + 1
+    return rows
 
 
 def _count_if(node: exp.CountIf, names: Names, rows: int, fold: Folding) -> Value:
@@ -311,8 +338,8 @@ def group_rows_by_owner(
     scope = PersonScope(names=names, alias=alias, rows=relation.rows, keys={**columns, **owners})
     items = zip(meanings_of(node, names), keys, strict=True)
     origins = [names.origins(item) for item, key in items if key in others]
-    rows = distinct_values(frozenset[tuple[str, int]]().union(*origins), relation.rows)
-    fields = [_field(item, scope, frozenset({(alias, rows)})) for item in node.expressions]
+    rows = distinct_values(Origins().union(*origins), relation.rows)
+    fields = [_field(item, scope, rows_of_stage(alias, rows)) for item in node.expressions]
     conditions: tuple[Expression, ...] = ()
     having = node.args.get("having")
     if having:

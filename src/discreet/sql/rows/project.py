@@ -14,15 +14,15 @@ from discreet.algebra import Cast, Expression, Fold, Order, Over, Select, Stage,
 from discreet.sql.after import after
 from discreet.sql.check.ties import sortings
 from discreet.sql.rows import persons, windows
+from discreet.sql.rows.numbered import numbers_left
 from discreet.sql.rows.owners import conjuncts
-from discreet.sql.rows.relation import ANYTHING, Field, Names, Relation
+from discreet.sql.rows.relation import ANYTHING, Field, Origins, Relation, distinct_values
 from discreet.sql.rows.scope import RowScope
 from discreet.sql.text.parse import (
     quote_if_needed,
     reject,
     show,
     spell,
-    whole,
 )
 from discreet.sql.text.postgres import kind_of
 from discreet.sql.text.rules.earlier_names import with_meanings
@@ -57,24 +57,10 @@ def filter_rows(condition: exp.Expression, scope: RowScope) -> Relation:
     relation = scope.relation
     rows = relation.rows
     for part in conjuncts(condition):
-        rows = min(rows, _limit_rows(part, scope, rows))
+        limit = numbers_left(part, scope)
+        rows = rows if limit is None else min(rows, limit[1])
     flag = as_flag(translate(condition, scope), condition)
     return replace(relation.filter(flag), rows=rows)
-
-
-def _limit_rows(part: exp.Expression, scope: Names, rows: int) -> int:
-    """Return the most rows of a person after a condition `row number = 1`, `<= k` or `< k`; for
-    other conditions the same as before.
-    """
-    if type(part) not in (exp.EQ, exp.LTE, exp.LT) or not isinstance(part.this, exp.Column):
-        return rows
-    limit = whole(part.expression)
-    if not scope.column(part.this).numbering or limit is None:
-        return rows
-    if isinstance(part, exp.EQ):
-        return 1
-    last = limit - 1 if isinstance(part, exp.LT) else limit
-    return max(last, 1)
 
 
 def project(node: exp.Select, scope: RowScope, alias: Alias) -> Relation:
@@ -165,8 +151,8 @@ def _distinct(node: exp.Select, relation: Relation, alias: Alias) -> Relation:
     if not owners:
         raise reject(node, _DISTINCT, _count_them(node))
     nested = relation.nest(alias(), distinct=True)
-    only_owners = len(owners) == len(relation.fields)
-    return replace(nested, rows=1 if only_owners else relation.rows)
+    every_origin = Origins().union(*(field.origins for field in relation.fields))
+    return replace(nested, rows=distinct_values(every_origin, relation.rows))
 
 
 def _qualify(node: exp.Select, result: Relation, scope: RowScope, alias: Alias) -> Relation:

@@ -34,16 +34,26 @@ from discreet.sql.text.postgres import Kind
 from discreet.sql.values.value import Category, Day, Flag, Moment, Number, Opaque, Text, Value
 from discreet.sql.values.value import Domain as ValueDomain
 
-Origins = frozenset[tuple[str, int]]
-ANYTHING: Origins = frozenset({("", 2**62)})
+Origin = tuple[str, str, int, int]
+Origins = frozenset[Origin]
+
+
+def rows_of_stage(stage: str, rows: int) -> Origins:
+    """Return the origins of columns of which each may differ in each row of a stage."""
+    return frozenset({(stage, "", rows, rows)})
+
+
+ANYTHING: Origins = rows_of_stage("", 2**62)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A visible column: its names, its value, and the rows that decide the value.
+    """A visible column: its names, its value, and what decides the value.
 
-    `origins` are stages, each with the most rows that one person has there. In some columns a person
-    has at most as many distinct values as there are combinations of rows of their origins.
+    `origins` are stages and their columns, each with the most rows that one person has in the stage
+    and the most values that the column has. In some columns a person has at most as many distinct
+    values as there are combinations of rows of their origins' stages; in one stage, also at most as
+    many as there are combinations of values of its columns.
     """
 
     table: str
@@ -146,7 +156,7 @@ class Names:
         """
         if node.find(exp.Query, exp.Window):
             return ANYTHING
-        origins: set[tuple[str, int]] = set()
+        origins: set[Origin] = set()
         for column in node.find_all(exp.Column):
             origins |= self.field(column).origins
         return frozenset(origins)
@@ -254,7 +264,10 @@ def distinct_values(origins: Origins, rows: int) -> int:
     """Return the most distinct values that one person can have in columns of these origins, in this
     many rows.
     """
-    return min(rows, math.prod(each for _, each in origins))
+    stages = dict[str, tuple[int, int]]()
+    for stage, _, most, values in origins:
+        stages[stage] = most, stages.get(stage, (most, 1))[1] * values
+    return min(rows, math.prod(min(pair) for pair in stages.values()))
 
 
 def _is_owner(field: Field) -> bool:
@@ -273,7 +286,6 @@ def scan(
     person.
     """
     owner_column = table.visible_owner
-    origins = frozenset({(engine_alias, table.max_rows)})
     fields = []
     for column in table.columns.values():
         domain = value_domain(column.domain)
@@ -285,6 +297,9 @@ def scan(
             nullable=column.nullable,
             kind=kind_of_domain(column.domain),
         )
+        size = column.domain.size
+        values = table.max_rows if size is None else size + 1  # and NULL
+        origins = frozenset({(engine_alias, column.name, table.max_rows, values)})
         fields.append(Field(table=alias, name=column.name, value=value, origins=origins))
     # The visible owner column is the hidden one, whether or not the policy lists it.
     if owner_column is not None:

@@ -13,7 +13,7 @@ from discreet.algebra import OWNER, Column, Stage, UnionAll, call
 from discreet.sql.after import after
 from discreet.sql.after.released import OutputTable
 from discreet.sql.after.union import union
-from discreet.sql.rows.relation import Field, Relation
+from discreet.sql.rows.relation import Field, Relation, rows_of_stage
 from discreet.sql.rows.subqueries import member
 from discreet.sql.text.parse import reject
 from discreet.sql.text.postgres import common_kind
@@ -94,7 +94,7 @@ def _union(node: exp.Union, left: Relation, right: Relation, alias: Callable[[],
             nullable=a.value.nullable or b.value.nullable,
             kind=common_kind([a.value.kind, b.value.kind]),
         )
-        fields.append(replace(a, origins=frozenset({(name, rows)}), value=value))
+        fields.append(replace(a, origins=rows_of_stage(name, rows), value=value))
         for side, value in zip(sides, values, strict=True):
             side.append(replace(a, value=value))
     selects = (each.select(side) for each, side in zip((left, right), sides, strict=True))
