@@ -32,6 +32,7 @@ from discreet.errors import EngineFailure, Rejected, UsageError
 from discreet.mechanisms.running import factor
 from discreet.sql.after.finish import half_widths, noisy_table, rehearsals, run_after, split
 from discreet.sql.after.naming import table_name
+from discreet.sql.after.widths.joint import joint_margins
 from discreet.sql.analyze import plan
 from discreet.sql.plan.block import Block, Shared, Statistic
 from discreet.sql.plan.keys import Key
@@ -180,6 +181,8 @@ def _finished(
         name = table_name(index)
         tables[name] = noisy_table(each.block, noisy[index], each.noise, run, name=name)
     table, _ = split(run_after(offered.plan.after, tables, run), offered.plan.columns)
+    noise = [each.noise for each in offered.blocks]
+    joint_margins(offered.plan, noisy, noise, table, public, run)
     return str([table.schema for table in tables.values()]), str(table.schema)
 
 

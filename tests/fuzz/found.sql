@@ -248,3 +248,6 @@ SELECT SUM(CASE WHEN cost = 1 THEN 1 END), SUM(CASE WHEN cost = 2 THEN 1 ELSE 0 
 SELECT EXISTS (SELECT 1 FROM people p WHERE p.person_id = v.person_id AND p.smoker) AS e, cost, clinic, COUNT(*) FROM visits v GROUP BY 1, 2, 3;
 
 SELECT CASE WHEN EXISTS (SELECT 1 FROM people p WHERE p.person_id = v.person_id AND p.smoker) THEN clinic ELSE note END AS e, COUNT(*) FROM (SELECT * FROM visits) v GROUP BY 1;
+
+-- the noise was wider than 64 bits, and its margin failed after the charge
+SELECT r1.level AS k0, AVG(SUM(4500000000000000000)) OVER () AS a0 FROM people AS r1 GROUP BY r1.level;

@@ -183,6 +183,14 @@ def test_every_row_of_an_ordered_and_cut_answer_has_its_own_margin(made: Any) ->
     assert len(set(margins)) > 1
 
 
+def test_noise_beyond_64_bits_moves_numbers_too(made: Any) -> None:
+    sql = "SELECT sex, AVG(SUM(age)) OVER () AS a FROM people GROUP BY sex"
+    answer = made.ask(sql, analyst="curator", epsilon="1e-18")
+    [width, *others] = answer.margins.column("a").to_pylist()
+    assert width > 2**63
+    assert others == [width] * len(others)
+
+
 def test_margins_of_sums_do_not_grow_with_the_grid() -> None:
     """200 numbers on a grid of ones, each with noise of scale 5: the sum is within 1.96 deviations
     and little more.

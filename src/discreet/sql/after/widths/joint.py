@@ -62,7 +62,9 @@ class _Moves:
     drawn: Sequence[Any]  # the redraws of each draw
     moved: Sequence[Any]  # how far the redraws move each number
     running: tuple[tuple[int, int, Running], ...]  # ranges of numbers that share their draws
-    steps: npt.NDArray[np.int64]  # how far each number is moved alone
+    steps: npt.NDArray[
+        Any
+    ]  # how far each number is moved alone; Python's integers if they are wide
     alone: bool  # whether numbers are also moved alone
 
     @property
@@ -81,7 +83,7 @@ class _Moves:
         off = moved.T.reshape(self.pairs, size)
         parts = [np.zeros((1, size), dtype=off.dtype), -off, off]
         if self.alone:
-            one = np.zeros((len(self.noises), size), dtype=np.int64)
+            one = np.zeros((len(self.noises), size), dtype=self.steps.dtype)
             one[np.arange(begin, end), np.arange(size)] = self.steps[begin:end]
             parts += [-one, one]
         return np.concatenate(parts)
@@ -187,7 +189,7 @@ def _moves(
         drawn=drawn,
         moved=moved,
         running=tuple(running),
-        steps=np.array(steps, dtype=np.int64),
+        steps=np.array(steps, dtype=object if max(steps) >= 2**62 else np.int64),
         alone=2 * len(noises) * rows <= MOST_MOVED,
     )
 
