@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from discreet.errors import BudgetExceeded, PolicyError, Unproved, UsageError
 from discreet.ledger import Ledger
 from discreet.mechanisms.shapes import Movement
 from discreet.policy.policy import Policy
+from discreet.sql.plan import sensitivity
 
 BUSY: list[Visit] = [
     (person, day, "Hill" if person % 2 else "Harbor", 10.0)
@@ -321,6 +323,41 @@ def test_a_release_started_with_less_noise_than_it_needs_publishes_nothing(
     with pytest.raises(Unproved, match="claims less"):
         release.run(after(3))
     assert release.show().periods == 0
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2_squared", "linf"])
+def test_a_release_is_proved_before_it_costs(
+    norm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S24: what a plan claims of one period is derived again, as for every question."""
+    curator = opened(tmp_path, tables(BUSY), person="{periods: 4, rows: 2}")
+    real = sensitivity.of_parts
+
+    def less(**given: Any) -> Any:
+        found = real(**given)
+        return replace(found, **{norm: getattr(found, norm) - 1})
+
+    monkeypatch.setattr(sensitivity, "of_parts", less)
+    with pytest.raises(Unproved, match="a statistic claims"):
+        curator.release("daily_visits").start()
+    assert curator.spending()[None].spent.epsilon == 0
+
+
+def test_cells_and_signs_of_a_release_are_those_of_what_runs(tmp_path: Path) -> None:
+    question = "SELECT clinic, SUM(-cost) AS owed, SUM(balance) AS b FROM visits GROUP BY clinic"
+    curator = opened(tmp_path, tables(BUSY), question=question, person="{periods: 4, rows: 2}")
+    asked = curator.release("daily_visits").asked
+    assert asked.signed == (True, True)
+    assert [each.l0 for each in asked.own] == [2, 2]
+
+
+@pytest.mark.parametrize("more", ["", ", COUNT(*) AS n"])
+def test_revised_sums_may_be_below_zero(more: str, tmp_path: Path) -> None:
+    question = f"SELECT SUM(-cost) AS owed{more} FROM visits"
+    release = opened(tmp_path, tables(BUSY), question=question).release("daily_visits")
+    release.start()
+    revised = release.run(after(10)).consistent().table.to_pylist()
+    assert revised[0]["value"] == pytest.approx(-30, abs=2)
 
 
 def _changed(folder: Path, old: str, new: str) -> Curator:

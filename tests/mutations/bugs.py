@@ -60,6 +60,13 @@ BUGS = (
         "tests/sql/test_check.py",
     ),
     bug(
+        "the plan of a release is not proved",
+        "continual/question.py",
+        "        prove(found, alone)\n",
+        "",
+        "tests/continual/test_release_flow.py::test_a_release_is_proved_before_it_costs",
+    ),
+    bug(
         "any table may be joined as a public one",
         "sql/check/whose.py",
         "_require_public(right.table, policy)",

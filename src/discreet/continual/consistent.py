@@ -48,7 +48,8 @@ def revise(
     for each in asked.statistics:
         factors = np.array([float(factor * each.step) for factor in each.factors])
         daily, totals = (_combine(part, factors) for part in decoded[each.measurement])
-        lowest = -np.inf if asked.signed[each.measurement] else 0.0
+        rises = not asked.signed[each.measurement] and min(factors) >= 0
+        lowest = 0.0 if rises else -np.inf
         cells = [_reconcile(*pair, weights, lowest) for pair in zip(daily.T, totals.T, strict=True)]
         agreed = np.stack(cells, axis=1)
         for publish in schedule.publish:

@@ -20,12 +20,15 @@ from discreet.policy.schedule import Schedule
 from discreet.sql.after.estimates import Linear
 from discreet.sql.after.naming import aggregate_number, key_number
 from discreet.sql.analyze import plan
+from discreet.sql.check.counts import PersonCounts
+from discreet.sql.check.norms import only_adds
 from discreet.sql.plan import identity
 from discreet.sql.plan.block import Block
 from discreet.sql.plan.block import Statistic as Measured
 from discreet.sql.plan.keys import Key
 from discreet.sql.plan.picks import Pick
 from discreet.sql.plan.plan import Plan
+from discreet.sql.plan.prove import prove
 from discreet.sql.plan.sensitivity import Sensitivity
 from discreet.sql.text.parse import parse, refuse_depth
 
@@ -45,7 +48,7 @@ class PeriodQuestion:
     """The measurements of a release in each period. `own` are the sensitivities of one person's
     rows of one period.
 
-    `signed` says which measurements a person can move either way: there two histories of one person
+    `signed` says which measurements a person can make smaller: there two histories of one person
     may add up.
     """
 
@@ -67,19 +70,18 @@ def question(
     """Plan the question of a schedule, or tell what is wrong with it and where in the policy."""
     try:
         table = _find_dated_table(schedule, policy)
-        rows = replace(
+        alone = replace(
             policy,
+            neighbors="add_remove",
             tables={
                 **policy.tables,
                 table.name: replace(table, max_rows=schedule.per_person.rows, max_groups=None),
             },
         )
         with refuse_depth():
-            found = plan(schedule.question, replace(rows, neighbors="add_remove"), public, evaluate)
-            changed = plan(
-                schedule.question, replace(rows, neighbors="change_one"), public, evaluate
-            )
-        return _check(found, changed, table)
+            found = plan(schedule.question, alone, public, evaluate)
+        prove(found, alone)
+        return _check(found, alone, table)
     except Rejected as error:
         message = f"releases.{schedule.name}.question: {error.reason} {error.hint}"
         raise PolicyError(
@@ -126,7 +128,7 @@ def _check_horizon(schedule: Schedule, policy: Policy, domain: Dates | Timestamp
         raise PolicyError(policy.problem("releases", schedule.name, "from", message=message))
 
 
-def _check(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
+def _check(found: Plan, alone: Policy, table: Table) -> PeriodQuestion:
     hint = "Write SELECT keys, COUNT(*), SUM(x) FROM one table WHERE ... GROUP BY keys."
     if len(found.blocks) != 1 or found.listed is None or found.selected:
         raise Rejected(
@@ -164,6 +166,7 @@ def _check(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
                 step=estimate.step,
             )
         )
+    measured = block.own_statistics
     names = [*keys, *(each.name for each in statistics)]
     if len(set(names) | _TAKEN) < len(names) + len(_TAKEN):
         raise Rejected(
@@ -173,8 +176,8 @@ def _check(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
     return PeriodQuestion(
         table=table,
         block=block,
-        own=tuple(each.sensitivity for each in block.statistics),
-        signed=tuple(map(_is_signed, block.statistics, changed.blocks[0].statistics)),
+        own=tuple(replace(each.sensitivity, l0=_touched(each, block, alone)) for each in measured),
+        signed=tuple(not only_adds(block.sums, each.over(block.readings)) for each in measured),
         keys=keys,
         statistics=tuple(statistics),
         canonical=identity.question(found),
@@ -184,8 +187,7 @@ def _check(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
 _TAKEN = {"period", "publish", "statistic", "value", "margin"}
 
 
-def _is_signed(added: Measured, changed: Measured) -> bool:
-    """Return True if replacing a person can move one number by more than a person's own largest
-    contribution.
-    """
-    return changed.sensitivity.linf > added.sensitivity.linf
+def _touched(statistic: Measured, block: Block, policy: Policy) -> int:
+    """Return the most numbers that one person can change: each row is in one group."""
+    rows = PersonCounts(policy=policy).rows(block.source, block.conditions)
+    return min(rows, block.cells) * len(statistic.forms)
