@@ -270,6 +270,15 @@ def test_groups_that_one_person_can_be_in() -> None:
     assert CHECKER.counts.groups((Column("s", "c"),), limited, where) == 3
 
 
+@pytest.mark.parametrize("name", [f"s{place}" for place in range(12)])
+def test_a_constant_with_the_name_of_a_source_limits_no_other_column(name: str) -> None:
+    """NULL for the lack of a row is a second value of the constant, and not of the cost."""
+    columns = ((name, Constant(1)), ("cost", Column(name, "cost")))
+    visits = Stage(Select(Scan("visits", name), columns), "o")
+    keys = (Column("o", name), Column("o", "cost"))
+    assert CHECKER.counts.groups(keys, OwnerJoin(PEOPLE, visits, outer=True), ()) == 3
+
+
 def test_a_public_row_met_by_an_exists_may_be_another_for_each_row() -> None:
     """The columns of the row that an EXISTS reads are inside it."""
     older = Exists(PEOPLE, owner_of(VISITS), (AGE < COST,))

@@ -120,7 +120,8 @@ class PersonCounts:
         """Return the most combinations of values of these expressions in one person's rows."""
         sources = dict[str, tuple[int, int]]()
         for name, _, rows, values in self.origins(expressions, source):
-            sources[name] = rows, sources.get(name, (rows, 1))[1] * values
+            most, combinations = sources.get(name, (0, 1))
+            sources[name] = max(most, rows), combinations * values
         return math.prod(min(rows, values) for rows, values in sources.values())
 
     def groups(
