@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -38,8 +40,9 @@ def started(master: str) -> Iterator[EngineChoice]:
         missing(
             "Java is missing, so NO REAL SPARK WAS ASKED. Install it: apt-get install default-jre-headless."
         )
-    from pyspark import SparkContext
+    from pyspark import SparkContext, java_gateway
 
+    java_gateway.Popen = _popen
     yield EngineChoice(name="spark", at=master)
     sessions._local.clear()
     context = SparkContext._active_spark_context
@@ -47,3 +50,10 @@ def started(master: str) -> Iterator[EngineChoice]:
         context.stop()
         SparkContext._gateway.shutdown()
         SparkContext._gateway = SparkContext._jvm = None
+
+
+def _popen(command: list[str], *, preexec_fn: object, **options: Any) -> subprocess.Popen[bytes]:
+    """Start Java without code that runs between fork and exec: with it Python forks wholly, and
+    what threads of gRPC have left to do at a fork does not always end well.
+    """
+    return subprocess.Popen(command, **options)
