@@ -493,9 +493,17 @@ SELECT sex, COUNT(*) FROM people GROUP BY 0
 SELECT sex, COUNT(*) FROM people GROUP BY sex ORDER BY 7
 --> there is no column 7 in the SELECT list
 
--- distinct inside a sum
+-- distinct inside a sum: the remedy says that it is another number
 SELECT SUM(DISTINCT income) FROM people
+--> SUM(income) is another number: it takes the value of each row, as often as it is there
+
+-- distinct inside a mean
+SELECT sex, AVG(DISTINCT age) FROM people GROUP BY sex
 --> DISTINCT is answered in COUNT only
+
+-- distinct inside a minimum, which is the minimum
+SELECT MIN(DISTINCT income) FROM people
+--> Write MIN(income)
 
 -- an ordered aggregate
 SELECT SUM(income ORDER BY age) FROM people

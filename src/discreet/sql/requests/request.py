@@ -222,13 +222,23 @@ def argument(node: exp.Expression, scope: Scope) -> Value:
 
 
 def _without_distinct(node: exp.Expression) -> str:
-    """Return what to write instead of SUM(DISTINCT x): SUM(x), or of what people are multiplied by
-    a join, the sum without it.
+    """Return what may be written instead of SUM(DISTINCT x), and say where it means another number.
+
+    MIN(x) is MIN(DISTINCT x). A public table may be asked for DISTINCT values, by itself.
     """
     if node.find(exp.MD5, exp.MD5Digest):  # as Looker writes a sum over rows that a join repeats
         return "Sum without the join that repeats rows: SELECT SUM(x) FROM the table of x."
     written = show(node).replace("DISTINCT ", "")
-    return "Leave DISTINCT out." if written.endswith("...") else f"Write {written}."
+    same = isinstance(node, exp.Min | exp.Max)
+    if written.endswith("..."):
+        return "Leave DISTINCT out." if same else "Without DISTINCT it is another number."
+    if same:
+        return f"Write {written}."
+    name = written.partition("(")[0].upper()
+    return (
+        f"{written} is another number: it takes the value of each row, as often as it is there. If"
+        f" x is of a public table, ask for it there alone: (SELECT {name}(DISTINCT x) FROM the table)."
+    )
 
 
 def argument_node(node: exp.Expression) -> exp.Expression:
