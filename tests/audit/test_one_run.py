@@ -22,7 +22,9 @@ from discreet.audit.one_run import epsilon_proved, one_run, probability
 from discreet.binding import create_ledger
 from discreet.errors import UsageError
 from discreet.policy.policy import Policy
-from discreet.synthetic.columns.axis import Intervals
+from discreet.synthetic.columns.axis import Axis, Intervals
+from discreet.synthetic.marginals import Marginals
+from discreet.synthetic.synthesizers import totals
 from discreet.synthetic.synthesizers.family import SYNTHESIZERS
 from discreet.vault.allowance import Allowance
 
@@ -97,6 +99,26 @@ def test_a_description_that_splits_intervals_keeps_its_claim(tmp_path: Path) -> 
     found, claimed = audited(
         "independent", tmp_path, people=400, asked=900, budget="delta: 0", bins=100
     )
+    assert 0 < found.proved <= claimed
+
+
+def test_a_description_that_asks_for_totals_keeps_its_claim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here they are asked for although no noise blurs them."""
+    monkeypatch.setattr(totals, "BLURRED", -1.0)
+    asked, total = [], Marginals.total
+
+    def noted(self: Marginals, axis: Axis, **named: Any) -> float:
+        asked.append(axis.name)
+        return total(self, axis, **named)
+
+    monkeypatch.setattr(Marginals, "total", noted)
+    monkeypatch.setattr(Marginals, "total_std", lambda *given, **named: 0.1)
+    found, claimed = audited(
+        "default", tmp_path, people=400, asked=900, budget="delta: 0", bins=100
+    )
+    assert asked == ["code"]
     assert 0 < found.proved <= claimed
 
 
