@@ -212,11 +212,13 @@ class Curator:
         analyst: str = CURATOR,
         synthesizer: str | None = None,
         intervals: Intervals | None = None,
+        workload: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> LinkedDescription:
         """Return a model of several tables about the same people.
 
-        In the first table every person has one row.
+        In the first table every person has one row. `workload` are questions, also about several of
+        the tables, that it should be good at.
         """
         require("scipy", what="A description")
         from discreet.synthetic.columns.axis import USUAL
@@ -229,6 +231,7 @@ class Curator:
             purse_of(self._view, epsilon),
             synthesizer=synthesizer,
             intervals=USUAL if intervals is None else intervals,
+            questions=workload,
         )
         content = pay_lump(self._visit(), work, work.carry_out(progress), analyst=analyst)
         return LinkedDescription.from_bytes(content)

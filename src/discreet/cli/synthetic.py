@@ -97,9 +97,9 @@ def describe(
     from discreet.errors import UsageError
     from discreet.synthetic.columns.axis import BINS, Intervals
 
-    if len(tables) > 1 and (columns, quantiles, workload, findings) != (None, None, None, None):
+    if len(tables) > 1 and (columns, quantiles, findings) != (None, None, None):
         raise UsageError(
-            "--columns, --quantiles, --workload and --for are for one table; describe several without."
+            "--columns, --quantiles and --for are for one table; describe several without."
         )
     require_writable(out)
     curator = open_curator(policy)
@@ -115,6 +115,7 @@ def describe(
                 analyst=analyst,
                 synthesizer=synthesizer,
                 intervals=intervals,
+                workload=_questions(curator, workload),
                 progress=progress,
             )
             linked.save(out)

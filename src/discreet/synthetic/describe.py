@@ -160,12 +160,7 @@ def commission(
     questions: Sequence[str] | None = None,
 ) -> Commission:
     """Check and price a request, without reading data."""
-    name = DEFAULT if synthesizer is None else synthesizer
-    if not isinstance(name, str) or name not in SYNTHESIZERS:
-        raise UsageError(f"There is no synthesizer {name!r}; there are {', '.join(SYNTHESIZERS)}.")
-    if questions is not None and name not in FOR_WORKLOADS:
-        *some, last = FOR_WORKLOADS
-        raise UsageError(f"{name} does not use a workload; {', '.join(some)} and {last} do.")
+    name = synthesizer_of(synthesizer, questions)
     declaration = private_table(policy, table)
     if not isinstance(intervals, Intervals):
         raise UsageError(f"intervals must be Intervals, not {type(intervals).__name__}.")
@@ -197,6 +192,21 @@ def commission(
         cost=cost,
         workload=needs,
     )
+
+
+def synthesizer_of(name: str | None, questions: Sequence[str] | None) -> str:
+    """Return the synthesizer that is asked for; refuse an unknown one, and questions to one that
+    does not look at them.
+    """
+    chosen = DEFAULT if name is None else name
+    if not isinstance(chosen, str) or chosen not in SYNTHESIZERS:
+        raise UsageError(
+            f"There is no synthesizer {chosen!r}; there are {', '.join(SYNTHESIZERS)}."
+        )
+    if questions is not None and chosen not in FOR_WORKLOADS:
+        *some, last = FOR_WORKLOADS
+        raise UsageError(f"{chosen} does not use a workload; {', '.join(some)} and {last} do.")
+    return chosen
 
 
 def private_table(policy: Policy, table: str) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -81,12 +81,8 @@ def statements(text: str, *, name: str) -> tuple[str, ...]:
     return tuple(tree.sql(dialect="duckdb") for tree in trees if isinstance(tree, exp.Query))
 
 
-def workload(questions: Sequence[str], *, table: str, columns: Sequence[str]) -> Workload:
-    """Return the sets of a table's columns that the questions need, in SELECT, WHERE or anywhere
-    else.
-    """
-    places = {name.lower(): place for place, name in enumerate(columns)}
-    sets = Counter[Columns]()
+def queries(questions: Sequence[str]) -> Iterator[exp.Query]:
+    """Yield the questions of a workload, read."""
     for number, text in enumerate(list_texts(questions, what="workload"), start=1):
         try:
             trees = sqlglot.parse(text, dialect="duckdb")
@@ -95,13 +91,22 @@ def workload(questions: Sequence[str], *, table: str, columns: Sequence[str]) ->
                 f"Question {number} of the workload is not SQL that can be read."
             ) from None
         for tree in trees:
-            if not isinstance(tree, exp.Query):
-                continue
-            tables = {node.name.lower() for node in tree.find_all(exp.Table)}
-            if table.lower() in tables:
-                names = {node.name.lower() for node in tree.find_all(exp.Column)}
-                needs = sorted(places[name] for name in names if name in places)
-                sets[tuple(needs)] += 1
+            if isinstance(tree, exp.Query):
+                yield tree
+
+
+def workload(questions: Sequence[str], *, table: str, columns: Sequence[str]) -> Workload:
+    """Return the sets of a table's columns that the questions need, in SELECT, WHERE or anywhere
+    else.
+    """
+    places = {name.lower(): place for place, name in enumerate(columns)}
+    sets = Counter[Columns]()
+    for tree in queries(questions):
+        tables = {node.name.lower() for node in tree.find_all(exp.Table)}
+        if table.lower() in tables:
+            names = {node.name.lower() for node in tree.find_all(exp.Column)}
+            needs = sorted(places[name] for name in names if name in places)
+            sets[tuple(needs)] += 1
     del sets[()]  # COUNT(*): every description answers it well
     if not sets:
         raise UsageError(

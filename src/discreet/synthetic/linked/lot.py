@@ -51,6 +51,7 @@ from discreet.synthetic.describe import (
     description,
     private_table,
     require_in_range,
+    synthesizer_of,
 )
 from discreet.synthetic.description import Description
 from discreet.synthetic.linked.description import (
@@ -59,6 +60,7 @@ from discreet.synthetic.linked.description import (
     LinkedTable,
     person_column,
 )
+from discreet.synthetic.linked.needs import LinkedNames, TableNames, needs
 from discreet.synthetic.linked.rows import LinkedRows, rows_given_people
 from discreet.synthetic.linked.sources import (
     UNIT,
@@ -67,12 +69,13 @@ from discreet.synthetic.linked.sources import (
     counter_axes,
     counters,
     kind_of,
+    kinds,
     people_source,
     rows_source,
 )
 from discreet.synthetic.marginals import Progress
 from discreet.synthetic.source import TableSource
-from discreet.synthetic.synthesizers.family import DEFAULT, FOR_WORKLOADS, SYNTHESIZERS
+from discreet.synthetic.synthesizers.family import DEFAULT, FOR_WORKLOADS
 from discreet.synthetic.workload import EVERY_PAIR, Workload
 from discreet.vault.allowance import Allowance
 
@@ -93,17 +96,19 @@ class Lot(LinkedTables):
     inside: Accountant
     paid: Charge
     cost: Charge
+    workloads: Mapping[str, Workload]  # by table, of the parts that questions ask for
 
     @property
     def question(self) -> str:
         """Return the identity of an order: equal for two orders of the same descriptions."""
         parts = {
-            "describe together": 2,  # counts up when a part changes its meaning
+            "describe together": 3,  # counts up when a part changes its meaning
             "tables": [self.people.name, *(table.name for table in self.rows)],
             "synthesizer": self.synthesizer,
             "axes": {name: [axis.told for axis in axes] for name, axes in self.axes.items()},
             "inside": self.inside.terms,
             "paid": [str(self.paid.amount), str(self.paid.delta)],
+            "workloads": {name: each.sets for name, each in self.workloads.items()},
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -141,11 +146,10 @@ def lot(
     *,
     synthesizer: str | None = None,
     intervals: Intervals = USUAL,
+    questions: Sequence[str] | None = None,
 ) -> Lot:
     """Check and price a request for several tables, without reading data."""
-    name = DEFAULT if synthesizer is None else synthesizer
-    if name not in SYNTHESIZERS:
-        raise UsageError(f"There is no synthesizer {name!r}; there are {', '.join(SYNTHESIZERS)}.")
+    name = synthesizer_of(synthesizer, questions)
     declarations = [private_table(policy, table) for table in tables]
     _require_together(declarations)
     people, *others = declarations
@@ -178,7 +182,22 @@ def lot(
         inside=inside,
         paid=paid,
         cost=cost,
+        workloads={} if questions is None else needs(questions, _tables(together, axes)),
     )
+
+
+def _tables(work: LinkedTables, axes: Mapping[str, tuple[Grid, ...]]) -> LinkedNames:
+    """Return the names of what is described, for `needs`."""
+    columns = {name: tuple(axis.name for axis in grids) for name, grids in axes.items()}
+    rows = {}
+    for table in work.rows:
+        kind = kind_of(table)
+        rows[table.name] = TableNames(
+            columns=columns[table.name],
+            kind=None if kind is None else columns[table.name].index(kind.name),
+            counters=dict(zip(kinds(table) or (None,), counters(table), strict=True)),
+        )
+    return LinkedNames(name=work.people.name, columns=columns[work.people.name], rows=rows)
 
 
 def _require_together(tables: Sequence[Table]) -> None:
@@ -266,7 +285,8 @@ def describe_together(
     """Describe the people, then the rows of each table given their person; spend what was paid."""
     numbers = [axis for table in work.rows for axis in counter_axes(table)]
     axes = (*work.axes[work.people.name], *numbers)
-    part = _part(work, work.people, axes, people_source(work), PEOPLE_SHARE)
+    workload = work.workloads.get(work.people.name, EVERY_PAIR)
+    part = _part(work, work.people, axes, people_source(work), PEOPLE_SHARE, workload=workload)
     data = part.marginals(allowance, fetch, progress)
     people = Description.from_bytes(description(data, part, certificate))
     tables = []
@@ -311,7 +331,7 @@ def _rows_part(work: Lot, table: Table, people: Description) -> Commission:
             source = source.listing(name, [str(value) for value in domain.values])
     own = work.axes[table.name]
     share = (1 - PEOPLE_SHARE) / len(work.rows)
-    workload = _workload(work, len(own), len(theirs))
+    workload = work.workloads.get(table.name) or _workload(work, len(own), len(theirs))
     return _part(work, table, (*own, *theirs), source, share, workload=workload)
 
 

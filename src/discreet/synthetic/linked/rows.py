@@ -80,7 +80,8 @@ def _by_kind(data: Marginals, rows: LinkedRows) -> tuple[dict[int, Floats], dict
     others = [place for place in range(rows.own) if place != rows.kind]
     places = others or [0]
     kinds = 1 if rows.kind is None or not others else data.axes[rows.kind].size
-    weights = np.array([data.axes[place].size * kinds for place in places]) ** (2 / 3)
+    sizes = [data.workload.column_weight(place) * data.axes[place].size for place in places]
+    weights = np.array(sizes) ** (2 / 3)
     tables = {}
     std = {}
     for place, weight in zip(places, weights / weights.sum(), strict=True):

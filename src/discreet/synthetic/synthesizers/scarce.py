@@ -56,7 +56,8 @@ def pair_by_pair(
     rounds = max(LEAST_ROUNDS, len(columns) - 1)  # as many as a tree has edges
     part = share / rounds * (1 - 1e-7)
     counting = part * (1 - CHOOSING)
-    heaviest = max(data.workload.weight(each) for each in sets)
+    # where no question needs a set, all sets are alike
+    heaviest = max(data.workload.weight(each) for each in sets) or 1.0
     finest = FINEST if data.workload.sets else 1
     fit: Fit | None = None
     if any(len(each.columns) > 1 for each in found):
