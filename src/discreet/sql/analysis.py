@@ -30,15 +30,15 @@ from discreet.sql.listing import LISTS, list_keys, suggest_count
 from discreet.sql.plan.block import Block
 from discreet.sql.plan.keys import Key, Unknown
 from discreet.sql.rows import persons, sets
-from discreet.sql.rows.antijoins import private_columns, without_antijoins
-from discreet.sql.rows.correlated import owners_of, without_correlated
-from discreet.sql.rows.filters import without_filters
 from discreet.sql.rows.joins import drop_brackets, join
 from discreet.sql.rows.keys.groups import key_of, keys_in_columns, keys_of
 from discreet.sql.rows.keys.possible import Possible, Spell
 from discreet.sql.rows.project import filter_rows, group_by_owner, limit_groups, project, word
 from discreet.sql.rows.public import PublicSide, public_side
 from discreet.sql.rows.relation import Names, Relation, links_of, scan
+from discreet.sql.rows.rewrites.antijoins import private_columns, without_antijoins
+from discreet.sql.rows.rewrites.correlated import owners_of, without_correlated
+from discreet.sql.rows.rewrites.filters import without_filters
 from discreet.sql.rows.scope import RowScope
 from discreet.sql.rows.spines import keep_public_rows
 from discreet.sql.sources import (

@@ -26,9 +26,9 @@ from discreet.sql.after.released import OutputTable
 from discreet.sql.after.rewrite import has_aggregate, meaning_of
 from discreet.sql.aggregates import is_aggregate
 from discreet.sql.joined.adding_up import Adding
-from discreet.sql.rows.antijoins import side_of
 from discreet.sql.rows.owners import conjuncts
 from discreet.sql.rows.relation import Names, Relation
+from discreet.sql.rows.rewrites.antijoins import side_of
 from discreet.sql.text.parse import quote_if_needed, reject, show, spell
 from discreet.sql.walk import Environment, Walk
 

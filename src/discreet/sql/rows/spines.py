@@ -18,9 +18,9 @@ from sqlglot import exp
 
 from discreet.sql.after.released import OutputTable
 from discreet.sql.aggregates import aggregates_in, is_aggregate
-from discreet.sql.rows.antijoins import side_of
 from discreet.sql.rows.owners import conjuncts
 from discreet.sql.rows.relation import Relation
+from discreet.sql.rows.rewrites.antijoins import side_of
 from discreet.sql.text.parse import reject, show, spell, whole
 from discreet.sql.walk import Environment, Walk
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from discreet.sql.rows.antijoins import (
+from discreet.sql.rows.owners import conjuncts
+from discreet.sql.rows.rewrites.antijoins import (
     Columns,
     columns_of,
     condition_of,
@@ -21,7 +22,6 @@ from discreet.sql.rows.antijoins import (
     side_of,
     without_join,
 )
-from discreet.sql.rows.owners import conjuncts
 
 
 def without_filters(node: exp.Select, private: Columns) -> exp.Select:
