@@ -25,6 +25,7 @@ import discreet
 from discreet.asking.measure import measure
 from discreet.binding import create_ledger
 from discreet.curator import Curator
+from discreet.sql.aggregates import AGGREGATES
 from discreet.vault.allowance import Allowance
 
 GROUPS, EACH, EPSILON = 200, 60, "0.5"
@@ -64,7 +65,10 @@ _PLAIN = {
     "variance of all": "VAR_POP(balance)",
     "deviation": "STDDEV(income)",
     "covariance": "COVAR_POP(age, income)",
+    "covariance of a sample": "COVAR_SAMP(age, income)",
     "correlation": "CORR(age, income)",
+    "geometric mean": "GEOMEAN(age + 1)",
+    "harmonic mean": "HARMONIC_MEAN(age + 1)",
     "negated sum": "-SUM(income)",
     "count and a constant": "COUNT(*) + 1",
     "multiple": "SUM(age) * 12",
@@ -88,8 +92,18 @@ _PLAIN = {
 }
 _T = "WITH t AS (SELECT g, COUNT(*) AS n FROM people GROUP BY g)"
 _GROUPED = "SELECT g, {} AS x FROM people GROUP BY g"
+_OF_MANY = {  # what few rows do not tell
+    "slope": "REGR_SLOPE(income, age)",
+    "intercept": "REGR_INTERCEPT(income, age)",
+    "share explained": "REGR_R2(income, age)",
+    "skewness": "SKEWNESS(age)",
+    "kurtosis": "KURTOSIS(age)",
+    "kurtosis of all": "KURTOSIS_POP(age)",
+}
+_LARGER = "SELECT g // 40 AS h, {} AS x FROM people GROUP BY h"
 KINDS = {
     **{name: _GROUPED.format(expression) for name, expression in _PLAIN.items()},
+    **{name: _LARGER.format(expression) for name, expression in _OF_MANY.items()},
     "count beside a mean": "SELECT g, AVG(age) AS m, COUNT(*) AS x FROM people GROUP BY g",
     "sum beside a variance": "SELECT g, VARIANCE(age) AS m, SUM(age) AS x FROM people GROUP BY g",
     "parts of one vector": "SELECT g, AVG(age) AS m, SUM(age) - 40 * COUNT(*) AS x FROM people GROUP BY g",
@@ -265,6 +279,8 @@ def answered(kind: str, accountant: str, *, answers: int) -> Seen:
     fetch = cache(made._view.fetch)
     connection = duckdb.connect()
     connection.sql(f"CREATE VIEW people AS SELECT * FROM '{data}'")
+    for meaning in (member.meaning for member in AGGREGATES if member.meaning):
+        connection.sql(f"CREATE MACRO {meaning}")
     truth = {row[:-1]: row[-1] for row in _rows(connection.sql(sql).to_arrow_table(), kind)}
     total = told = missed = fewer = 0
     while total < answers:

@@ -320,6 +320,7 @@ SHAPES = {
     "opposite": [(0, 100, 1), (100, 0, 1)],
     "tenth": [(0, 0, 9), (100, 100, 1)],
     "narrow": [(45, 55, 1), (55, 45, 1)],
+    "line": [(x, x, 1) for x in (0, 20, 40, 60, 80, 100)],
     "even": [(x, y, 1) for x in (0, 25, 50, 75, 100) for y in (0, 50, 100)],
 }
 MOMENTS: dict[str, Any] = {
@@ -496,6 +497,17 @@ def test_margins_of_moments_cover_whatever_the_data(name: str) -> None:
         ("even", 200, "sum", 4.0),
     )
     _hold(name, wide if name not in ("corr", "explained") else wide[2:], MANY)
+
+
+@pytest.mark.parametrize("name", ["slope", "intercept"])
+def test_margins_that_few_answers_have_cover(name: str) -> None:
+    """Noise chose these answers: it made the spread of x look large, and the slope small."""
+    off, margins = _cover(
+        MOMENTS[name], "line", 400, _unit_noise(MOMENTS[name], "zcdp", 18.0), 5_000
+    )
+    told = np.isfinite(margins)
+    assert 0.02 < told.mean() < 0.3
+    assert (off > margins)[told].sum() <= stats.binom.isf(ALARM, told.sum(), 0.05)
 
 
 @pytest.mark.slow

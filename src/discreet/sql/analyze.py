@@ -173,6 +173,7 @@ def _column(output: Output, result: OutputTable, kind: Kind) -> AnswerColumn:
         forms=output.forms if is_computed else (),
         simulated=is_computed and not output.forms and not result.distinct,
         noisy=kind is not Kind.PUBLIC and output.half_width is None,
+        distinct=result.distinct,
         half_width=output.half_width,
     )
 

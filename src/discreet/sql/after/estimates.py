@@ -26,6 +26,8 @@ from discreet.sql.after.widths.margins import half_width
 # arrays of integers; of Python objects if the integers do not fit into 64 bits
 Components = tuple[npt.NDArray[Any], ...]
 Floats = npt.NDArray[np.float64]
+# the share of a divisor that noise may take before farther answers are told of
+_MOST = 1 / 3
 
 
 class NoisyColumn(Protocol):
@@ -145,6 +147,9 @@ def reach(function: Callable[[Floats], tuple[Floats, ...]], parts: Floats, noise
     are not those of its errors, and we know only which answers are possible at all. This function
     does not clamp answers to the possible ones. The caller may: the truth is possible, so the
     nearest possible number is no farther from it.
+
+    Some answers have a margin only because noise made their divisor large. So where noise may take
+    `_MOST` of it, the half-width is the largest redrawn distance, not the 95 % quantile.
     """
     times = redraws(parts.shape[1])
     size = len(parts)
@@ -158,11 +163,19 @@ def reach(function: Callable[[Floats], tuple[Floats, ...]], parts: Floats, noise
     up = function(parts[:, None, :] + 1 * step * one)[0]
     down = function(parts[:, None, :] + -1 * step * one)[0]
     slopes = (up - down) / (2 * step)
-    widths = simulate(np.abs(moved - center[None, :]), slopes, noises, draws)
-    straight = [
-        (low > divisor / 2).all(axis=0) for low, divisor in zip(lower, divisors, strict=True)
-    ]
-    return np.where(np.logical_and.reduce(straight) & np.isfinite(widths), widths, np.inf)
+    distance = np.abs(moved - center[None, :])
+    widths = simulate(distance, slopes, noises, draws)
+    least = [low.min(axis=0) for low in lower]
+    safe = _above(1 - _MOST, least, divisors)
+    widths = np.where(safe, widths, np.maximum(widths, distance.max(axis=0)))
+    return np.where(_above(0.5, least, divisors) & np.isfinite(widths), widths, np.inf)
+
+
+def _above(share: float, least: list[Floats], divisors: list[Floats]) -> npt.NDArray[np.bool_]:
+    """Return where all the least redrawn divisors are above this share of the divisors."""
+    pairs = zip(least, divisors, strict=True)
+    above = [low > share * divisor for low, divisor in pairs]
+    return np.asarray(np.logical_and.reduce(above))
 
 
 def possible(answer: Floats, within: Floats, *, least: float, most: float) -> tuple[Floats, Floats]:

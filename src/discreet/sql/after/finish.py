@@ -370,6 +370,7 @@ def split(result: pa.Table, columns: Sequence[AnswerColumn]) -> tuple[pa.Table, 
 
 
 _DIVIDED = "noise may hide what it is divided by, and no margin is known."
+_ALIKE = "rows that are alike are shown once (DISTINCT, UNION), and no margin is known."
 _SEVERAL = (
     "no margin is known: it is computed from several noisy numbers in a way that noise moves to one side (ranks,"
     " maxima, filters on noisy numbers, roots of sums), or there are too many of them, or noise may hide what it is"
@@ -380,15 +381,24 @@ _SEVERAL = (
 def without_margin(
     table: pa.Table, margins: pa.Table, columns: Sequence[AnswerColumn]
 ) -> dict[str, str]:
-    """Return why a margin is missing, for each computed column that has a number without one."""
+    """Return why a margin is missing, for each noisy column that has a number without one.
+
+    Values that were chosen, as a median is, have no margin of this kind.
+    """
     return {
-        column.name: _DIVIDED if column.simulated else _SEVERAL
+        column.name: _why(column)
         for index, column in enumerate(columns)
         if column.noisy
-        and column.estimate is None
+        and (column.measured or column.estimate is None)
         and _is_number(table.column(index).type)
         and margins.column(index).null_count > table.column(index).null_count
     }
+
+
+def _why(column: AnswerColumn) -> str:
+    if column.distinct:
+        return _ALIKE
+    return _DIVIDED if column.simulated or column.estimate is not None else _SEVERAL
 
 
 def _is_number(kind: pa.DataType) -> bool:

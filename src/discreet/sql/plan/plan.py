@@ -57,6 +57,7 @@ class AnswerColumn:
 
     simulated: bool = False  # computed, and not linear in noise: its margins are simulated
     noisy: bool = False  # computed from noisy numbers
+    distinct: bool = False  # one of several rows that are alike, so it has no margins
     total_of: TotalOf | None = None  # set if the column is the running total of an aggregate
     # set if MARGIN made the column: it is a margin, and has none itself
     half_width: HalfWidth | None = None
