@@ -259,6 +259,8 @@ def outcome(curator: Curator, question: Question) -> Outcome:
             told.append(f"{name}: within {ranks[name]} ranks")
         elif name in unknown and values.null_count < len(values):
             told.append(f"{name} ± ?")
+    if not answer.table.num_rows:
+        told.append("no group passed the threshold")
     cost = "free" if not answer.cost.epsilon else f"ε = {float(answer.cost.epsilon):g}"
     return Outcome(cost=cost, margins="; ".join(told) or "exact")
 
@@ -266,7 +268,7 @@ def outcome(curator: Curator, question: Question) -> Outcome:
 # --- the page -------------------------------------------------------------------------------------
 
 _HEAD = f"""\
-# Sixty-two questions
+# Eighty-eight questions
 
 What becomes of questions that a data officer would ask of six data sets, written as analysts and
 tools write them. The first three are patients with their labs and events (R's `nafld` tables),

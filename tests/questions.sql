@@ -52,6 +52,65 @@ SELECT COUNT(bmi), AVG(bmi), STDDEV(bmi), MIN(bmi), MAX(bmi) FROM patients;
 SELECT male, 1 - AVG(CASE WHEN status AND futime < 5*365 THEN 1 ELSE 0 END) AS surv5 FROM patients GROUP BY
 male;
 
+-- risk of death of the obese against others
+WITH g AS (SELECT CASE WHEN bmi >= 30 THEN 'obese' ELSE 'other' END AS grp, COUNT(*) AS n, SUM(status::int) AS
+dead FROM patients WHERE bmi IS NOT NULL GROUP BY 1) SELECT (SELECT dead * 1.0 / n FROM g WHERE grp = 'obese')
+/ (SELECT dead * 1.0 / n FROM g WHERE grp = 'other') AS relative_risk;
+
+-- odds ratio of diabetes and death, with an interval
+WITH t AS (SELECT COUNT(*) FILTER (WHERE d AND status) AS a, COUNT(*) FILTER (WHERE d AND NOT status) AS b,
+COUNT(*) FILTER (WHERE NOT d AND status) AS c, COUNT(*) FILTER (WHERE NOT d AND NOT status) AS e FROM (SELECT
+p.status, EXISTS (SELECT 1 FROM events x WHERE x.id = p.id AND x.event = 'diabetes') AS d FROM patients p) s)
+SELECT a, b, c, e, (a * e) * 1.0 / (b * c) AS oratio, EXP(LN((a * e) * 1.0 / (b * c)) - 1.96 * SQRT(1.0/a +
+1.0/b + 1.0/c + 1.0/e)) AS lo, EXP(LN((a * e) * 1.0 / (b * c)) + 1.96 * SQRT(1.0/a + 1.0/b + 1.0/c + 1.0/e))
+AS hi FROM t;
+
+-- deaths per 1,000 person years by age
+SELECT CASE WHEN age < 40 THEN '<40' WHEN age < 60 THEN '40-59' WHEN age < 75 THEN '60-74' ELSE '75+' END AS
+band, SUM(status::int) AS deaths, SUM(futime) / 365.25 AS py, 1000 * SUM(status::int) / (SUM(futime) / 365.25)
+AS rate FROM patients GROUP BY 1 ORDER BY 1;
+
+-- change from the first to the last lab value
+WITH x AS (SELECT id, value, ROW_NUMBER() OVER (PARTITION BY id ORDER BY days) AS a, ROW_NUMBER() OVER
+(PARTITION BY id ORDER BY days DESC) AS z FROM labs WHERE test = 'hdl') SELECT AVG(l.value - f.value) AS
+change, COUNT(*) AS n FROM x f JOIN x l ON f.id = l.id WHERE f.a = 1 AND l.z = 1;
+
+-- days between labs in a row
+SELECT AVG(gap) AS mean_gap, MEDIAN(gap) AS median_gap, COUNT(gap) AS n FROM (SELECT days - LAG(days) OVER
+(PARTITION BY id ORDER BY days) AS gap FROM labs WHERE test = 'sbp') t;
+
+-- one diagnosis before another
+SELECT COUNT(DISTINCT h.id) AS patients FROM events h JOIN events n ON h.id = n.id AND n.event = 'nafld' AND
+h.event = 'htn' AND h.days < n.days;
+
+-- funnel of diagnoses
+WITH first AS (SELECT id, MIN(CASE WHEN event = 'nafld' THEN days END) AS nafld, MIN(CASE WHEN event =
+'diabetes' THEN days END) AS dm, MIN(CASE WHEN event IN ('MI', 'ang/isc', 'heart failure', 'cardiac arrest')
+THEN days END) AS cvd FROM events GROUP BY id) SELECT COUNT(*) AS any_event, COUNT(nafld) AS nafld, COUNT(*)
+FILTER (WHERE nafld IS NOT NULL AND dm > nafld) AS then_dm, COUNT(*) FILTER (WHERE nafld IS NOT NULL AND dm >
+nafld AND cvd > dm) AS then_cvd FROM first;
+
+-- high at the last measurement
+SELECT p.male, AVG(CASE WHEN l.value >= 140 THEN 1.0 ELSE 0 END) AS share_high FROM patients p JOIN (SELECT
+id, ARG_MAX(value, days) AS value FROM labs WHERE test = 'sbp' GROUP BY id) l ON l.id = p.id GROUP BY p.male;
+
+-- difference of risks by four subqueries
+SELECT (SELECT COUNT(*) FROM patients WHERE status AND male) * 1.0 / (SELECT COUNT(*) FROM patients WHERE
+male) - (SELECT COUNT(*) FROM patients WHERE status AND NOT male) * 1.0 / (SELECT COUNT(*) FROM patients WHERE
+NOT male) AS risk_difference;
+
+-- events of a patient: mean, deviation, median, most
+SELECT AVG(n) AS mean_n, STDDEV(n) AS sd, MEDIAN(n) AS med, MAX(n) AS mx FROM (SELECT id, COUNT(*) AS n FROM
+events GROUP BY id) t;
+
+-- quartiles of rows by NTILE
+SELECT q, AVG(age), COUNT(*) FROM (SELECT age, NTILE(4) OVER (ORDER BY bmi) AS q FROM patients) t GROUP BY q;
+
+-- death rates standardized by age
+WITH r AS (SELECT male, FLOOR(age/20)*20 AS band, AVG(status::int) AS rate, COUNT(*) AS n FROM patients GROUP
+BY 1, 2), w AS (SELECT band, SUM(n) AS w FROM r GROUP BY band) SELECT r.male, SUM(r.rate * w.w) / SUM(w.w) AS
+std_rate FROM r JOIN w ON r.band = w.band GROUP BY r.male;
+
 -- policy: covid
 
 -- positivity rate by week, moving average
@@ -83,6 +142,39 @@ t JOIN first f ON f.subject_id = t.subject_id GROUP BY 1, 2 ORDER BY 1, 2;
 -- running total of positives
 SELECT pan_day, SUM(COUNT(*)) OVER (ORDER BY pan_day) AS cum FROM covid_testing WHERE result = 'positive'
 GROUP BY pan_day ORDER BY pan_day;
+
+-- positivity over three weeks
+SELECT wk, 100.0 * SUM(pos) OVER w / SUM(n) OVER w AS rate3 FROM (SELECT pan_day // 7 AS wk, SUM(CASE WHEN
+result = 'positive' THEN 1 ELSE 0 END) AS pos, COUNT(*) AS n FROM covid_testing GROUP BY 1) t WINDOW w AS
+(ORDER BY wk ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) ORDER BY wk;
+
+-- from negative to positive
+SELECT COUNT(*) AS converters FROM (SELECT subject_id FROM covid_testing GROUP BY subject_id HAVING COUNT(*)
+FILTER (WHERE result = 'negative') > 0 AND COUNT(*) FILTER (WHERE result = 'positive') > 0) t;
+
+-- days from the first to the second test
+SELECT AVG(gap) AS mean_gap, MEDIAN(gap) AS med, COUNT(*) AS n FROM (SELECT subject_id, pan_day - LAG(pan_day)
+OVER (PARTITION BY subject_id ORDER BY pan_day) AS gap, ROW_NUMBER() OVER (PARTITION BY subject_id ORDER BY
+pan_day) AS rn FROM covid_testing) t WHERE rn = 2;
+
+-- share of a cohort that is tested again
+WITH f AS (SELECT subject_id, MIN(pan_day) // 28 AS cohort FROM covid_testing GROUP BY 1), a AS (SELECT
+f.cohort, t.pan_day // 28 - f.cohort AS later, COUNT(DISTINCT t.subject_id) AS n FROM covid_testing t JOIN f
+ON t.subject_id = f.subject_id GROUP BY 1, 2) SELECT cohort, later, n, 100.0 * n / FIRST_VALUE(n) OVER
+(PARTITION BY cohort ORDER BY later) AS retained FROM a ORDER BY 1, 2;
+
+-- each week against the largest
+WITH w AS (SELECT pan_day // 7 AS wk, COUNT(*) AS n FROM covid_testing GROUP BY 1) SELECT wk, n, n * 100.0 /
+MAX(n) OVER () AS pct_of_peak, n - FIRST_VALUE(n) OVER (ORDER BY wk) AS since_first FROM w;
+
+-- mean and deviation of weekly rates
+WITH w AS (SELECT pan_day // 7 AS wk, COUNT(*) FILTER (WHERE result='positive') * 1.0 / COUNT(*) AS rate FROM
+covid_testing WHERE pan_day < 98 GROUP BY 1) SELECT AVG(rate) AS mean_rate, STDDEV(rate) AS sd, MIN(rate) AS
+lo, MAX(rate) AS hi FROM w;
+
+-- latest result of a person (QUALIFY)
+SELECT result, COUNT(*) AS people FROM (SELECT subject_id, result FROM covid_testing QUALIFY ROW_NUMBER() OVER
+(PARTITION BY subject_id ORDER BY pan_day DESC) = 1) t GROUP BY result;
 
 -- policy: nyc
 
@@ -139,6 +231,35 @@ SHOW TABLES;
 
 -- information_schema
 SELECT table_name, column_name FROM information_schema.columns;
+
+-- on-time rate and its change
+SELECT month, rate, rate - LAG(rate) OVER (ORDER BY month) AS change FROM (SELECT month, AVG(CASE WHEN
+arr_delay <= 0 THEN 1.0 ELSE 0.0 END) AS rate FROM flights WHERE arr_delay IS NOT NULL GROUP BY month) t ORDER
+BY month;
+
+-- three largest destinations of each origin
+SELECT origin, dest, n FROM (SELECT origin, dest, COUNT(*) AS n FROM flights GROUP BY 1, 2) t QUALIFY RANK()
+OVER (PARTITION BY origin ORDER BY n DESC) <= 3 ORDER BY 1, 3 DESC;
+
+-- planes by their number of flights
+SELECT FLOOR(n / 50) * 50 AS flights, COUNT(*) AS planes FROM (SELECT tailnum, COUNT(*) AS n FROM flights
+GROUP BY tailnum) t GROUP BY 1 ORDER BY 1;
+
+-- planes of several carriers
+SELECT COUNT(*) FROM (SELECT tailnum FROM flights GROUP BY tailnum HAVING COUNT(DISTINCT carrier) > 1) t;
+
+-- planes of summer that winter does not see
+SELECT COUNT(DISTINCT tailnum) FROM flights s WHERE month IN (6, 7, 8) AND NOT EXISTS (SELECT 1 FROM flights w
+WHERE w.tailnum = s.tailnum AND w.month IN (12, 1, 2));
+
+-- active planes and who comes back
+WITH m AS (SELECT DISTINCT tailnum, month FROM flights) SELECT a.month, COUNT(*) AS active, COUNT(b.tailnum)
+AS back, 100.0 * COUNT(b.tailnum) / COUNT(*) AS retention FROM m a LEFT JOIN m b ON b.tailnum = a.tailnum AND
+b.month = a.month + 1 GROUP BY a.month ORDER BY 1;
+
+-- standard error of a mean
+SELECT origin, AVG(dep_delay) AS m, AVG(dep_delay) - 1.96 * STDDEV(dep_delay) / SQRT(COUNT(dep_delay)) AS lo,
+AVG(dep_delay) + 1.96 * STDDEV(dep_delay) / SQRT(COUNT(dep_delay)) AS hi FROM flights GROUP BY origin;
 
 -- policy: trial
 

@@ -14,6 +14,7 @@ from questions import EPSILON, PAGE, POLICIES, Question, opened, questions
 
 REFUSED = {
     *("above own average (subquery)", "pivot", "SELECT *", "STRING_AGG"),
+    "quartiles of rows by NTILE",
     *("the oldest patients", "where the last stops were", "who goes more often than the mean"),
 }
 

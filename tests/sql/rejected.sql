@@ -892,7 +892,7 @@ SELECT c.n, COUNT(v.visit_id) FROM (SELECT x.i * 1000 + y.i AS n FROM GENERATE_S
 
 -- rank of everybody
 SELECT NTILE(4) OVER (ORDER BY income) AS q, COUNT(*) FROM people GROUP BY q
---> looks at other people's rows
+--> group by them with CASE: SELECT QUANTILE_CONT(income, [0.25, 0.5, 0.75]) FROM people
 
 -- the last visits of all
 SELECT COUNT(*) FROM visits WHERE day >= (SELECT MAX(day) FROM visits)

@@ -22,6 +22,7 @@ from discreet.sql.values.value import Category, Missing, Number, Opaque, Value
 
 ROW_NUMBER = Fold("row_number", ())
 MOST_PLACES = 1_000_000  # the most rows of a frame or an offset, and the most tiles
+_MOST_BORDERS = 20  # of NTILE, that a hint writes out
 _ANSWERED = (
     "ROW_NUMBER, RANK, DENSE_RANK, NTILE, LAG, LEAD, FIRST_VALUE with ORDER BY, "
     "and COUNT, SUM, AVG, MIN, MAX, also running and in frames of ROWS"
@@ -139,7 +140,8 @@ def _partition(node: exp.Window, names: Names) -> tuple[Expression, ...]:
         raise reject(
             node,
             f"{show(node)} looks at other people's rows.",
-            "Add the owner to PARTITION BY, or aggregate first and use the window on the result.",
+            _borders(node)
+            or "Add the owner to PARTITION BY, or aggregate first and use the window on the result.",
         )
     if any(isinstance(part.domain, Opaque) and not part.domain.owner for part in parts):
         raise reject(
@@ -148,6 +150,26 @@ def _partition(node: exp.Window, names: Names) -> tuple[Expression, ...]:
             "Partition by the owner and plain columns.",
         )
     return tuple(part.expression for part in parts if not isinstance(part.domain, Opaque))
+
+
+def _borders(node: exp.Window) -> str:
+    """Return the hint to ask for quantiles in place of NTILE over everybody, if there is one."""
+    select = node.find_ancestor(exp.Select)
+    source = None if select is None else select.args.get("from_")
+    order = node.args.get("order")
+    if not isinstance(node.this, exp.Ntile) or node.args.get("partition_by") or order is None:
+        return ""
+    if select is None or source is None or not isinstance(source.this, exp.Table):
+        return ""
+    tiles = _places(node.this.this, node, least=1)
+    if select.args.get("joins") or len(order.expressions) != 1 or not 2 <= tiles <= _MOST_BORDERS:
+        return ""
+    borders = ", ".join(f"{place / tiles:.4g}" for place in range(1, tiles))
+    value = order.expressions[0].this.sql(dialect="duckdb", comments=False)
+    return (
+        "Ask for the borders, and group by them with CASE:"
+        f" SELECT QUANTILE_CONT({value}, [{borders}]) FROM {source.this.sql(dialect='duckdb')}."
+    )
 
 
 def _ordering(node: exp.Window, names: Names) -> tuple[Order, ...]:
