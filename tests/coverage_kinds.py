@@ -189,6 +189,16 @@ KINDS = {
         "s AS (SELECT g, POWER(n * 1.0 / SUM(n) OVER (PARTITION BY g), 2) AS p FROM t) "
         "SELECT g, SUM(p) AS x FROM s GROUP BY g"
     ),
+    "mean of what rows meet": (
+        f"{_T} SELECT p.g // 4 AS h, AVG(t.n) AS x FROM people p JOIN t ON t.g = p.g GROUP BY 1"
+    ),
+    "mean of small numbers that rows meet": (
+        "WITH t AS (SELECT g, month, COUNT(*) AS n FROM people GROUP BY g, month) "
+        "SELECT p.g, AVG(t.n) AS x FROM people p JOIN t ON t.g = p.g AND t.month = p.month GROUP BY p.g"
+    ),
+    "count of rows that meet": (
+        f"{_T} SELECT p.g // 4 AS h, COUNT(*) AS x FROM people p JOIN t ON t.g = p.g GROUP BY 1"
+    ),
     "beside a calendar": (
         f"{_T} SELECT s.g, COALESCE(t.n, 0) AS x FROM range(210) AS s(g) LEFT JOIN t ON t.g = s.g"
     ),

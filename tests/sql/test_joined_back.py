@@ -181,6 +181,29 @@ def test_rows_are_marked_where_noise_chose_them(curator: Curator, sql: str, sele
     assert curator._view.plan(sql, "duckdb").selected is selected
 
 
+@pytest.mark.parametrize(
+    ("sql", "has"),
+    [
+        (f"SELECT AVG(t.n) AS x FROM people p JOIN {STATES} t ON t.state = p.state", True),
+        (f"SELECT COUNT(*) AS x FROM people p JOIN {STATES} t ON t.state = p.state", True),
+        # which groups are added up is chosen by their noise
+        (f"SELECT COUNT(*) AS x FROM visits v JOIN {TOP} t ON t.clinic = v.clinic", False),
+        ((
+            "SELECT CASE WHEN t.n IS NULL THEN 'other' END AS c, COUNT(*) AS x FROM visits v LEFT"
+            f" JOIN {TOP} t ON t.clinic = v.clinic GROUP BY 1"
+        ), False),
+    ],
+)  # fmt: skip
+def test_sums_over_groups_have_margins_unless_noise_chose_them(
+    curator: Curator, sql: str, has: bool
+) -> None:
+    answer = curator.ask(sql, analyst="bob", epsilon="1")
+    told = answer.margins.column("x").null_count == 0
+    reasons = answer.certificate.get("without_margin", {})
+    assert told is has
+    assert ("groups that these choose" in reasons.get("x", "")) is not has
+
+
 @pytest.mark.parametrize("same", ["v.clinic = p.person_id", "v.person_id = p.zip"])
 def test_rows_of_others_are_not_joined_to_a_row(curator: Curator, same: str) -> None:
     """A subquery is a join on the owner only where both sides are owners."""

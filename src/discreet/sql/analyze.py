@@ -173,7 +173,8 @@ def _column(output: Output, result: OutputTable, kind: Kind) -> AnswerColumn:
         forms=output.forms if is_computed else (),
         simulated=is_computed and not output.forms and not result.distinct,
         noisy=kind is not Kind.PUBLIC and output.half_width is None,
-        distinct=result.distinct,
+        # a sum over groups has no margin because of how it is computed, not because of DISTINCT
+        distinct=result.distinct and bool(output.estimate or result.tree.args.get("distinct")),
         half_width=output.half_width,
     )
 

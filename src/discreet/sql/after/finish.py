@@ -373,8 +373,8 @@ _DIVIDED = "noise may hide what it is divided by, and no margin is known."
 _ALIKE = "rows that are alike are shown once (DISTINCT, UNION), and no margin is known."
 _SEVERAL = (
     "no margin is known: it is computed from several noisy numbers in a way that noise moves to one side (ranks,"
-    " maxima, filters on noisy numbers, roots of sums), or there are too many of them, or noise may hide what it is"
-    " divided by."
+    " maxima, filters on noisy numbers, groups that these choose, roots of sums), or there are too many of them,"
+    " or noise may hide what it is divided by."
 )
 
 

@@ -7,14 +7,15 @@ sum of n times the group's count, divided by the sum of these counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from discreet.errors import Rejected
+from discreet.sql.after.released import OutputTable
 from discreet.sql.rows.persons import is_own
-from discreet.sql.rows.relation import Names
+from discreet.sql.rows.relation import Names, Relation
 from discreet.sql.text.parse import reject, show
 from discreet.sql.text.postgres import kind_of
 
@@ -31,6 +32,7 @@ class Adding:
     one_row: bool  # True if a person has one row, and so is in one group
     keys: list[exp.Expression]
     table: str  # what the measured groups are called
+    there: Set[tuple[str, str]]  # tables and names of the noisy results' columns without NULL
     numbers: list[exp.Expression] = field(default_factory=list)  # aggregates that they need
 
     def number(self, aggregate: exp.Expression) -> exp.Expression:
@@ -55,11 +57,11 @@ class Adding:
         column = self.number(part)
         if isinstance(inner, exp.Min | exp.Max):
             return type(inner)(this=column)
-        total = exp.Sum(this=column)
+        total: exp.Expression = exp.Sum(this=column)
+        if isinstance(inner, exp.Count) and not self.grouped:
+            total = exp.Coalesce(this=total, expressions=[exp.Literal.number(0)])
         if kind_of(part, self.names.kind) == "bigint":
             total = exp.cast(total, "BIGINT")  # a sum of such numbers has digits elsewhere
-        if isinstance(inner, exp.Count) and not self.grouped:
-            return exp.Coalesce(this=total, expressions=[exp.Literal.number(0)])
         return total
 
     def of_noise(
@@ -79,7 +81,9 @@ class Adding:
         missing = exp.If(
             this=exp.Is(this=value.copy(), expression=exp.Null()), true=exp.Literal.number(0)
         )
-        present = exp.Case(ifs=[missing], default=rows.copy())
+        present: exp.Expression = exp.Case(ifs=[missing], default=rows.copy())
+        if isinstance(inner, exp.Column) and (inner.table, inner.name) in self.there:
+            present = rows.copy()  # so that its margin depends on no test of a noisy number
         if isinstance(part, exp.Avg):
             return _quotient(exp.Sum(this=times), exp.Sum(this=present))
         found = exp.Paren(this=present if isinstance(part, exp.Count) else times)
@@ -106,6 +110,18 @@ class Adding:
             if keys
             else "Use COUNT, SUM and AVG.",
         )
+
+
+def columns_there(
+    sources: Sequence[Relation | OutputTable], parts: Sequence[exp.Expression], inner: Set[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the tables and names of the columns of inner joined noisy results that are never NULL."""
+    for source, part in zip(sources, parts, strict=True):
+        alias = part.alias_or_name.lower()
+        if isinstance(source, OutputTable) and alias in inner:
+            for output in source.outputs:
+                if output.forms and all(form.present for form in output.forms):
+                    yield alias, output.name.lower()
 
 
 def _with(part: exp.Expression, kind: type[exp.Expression]) -> exp.Expression:

@@ -25,7 +25,7 @@ from discreet.errors import Rejected
 from discreet.sql.after.released import OutputTable
 from discreet.sql.after.rewrite import has_aggregate, meaning_of
 from discreet.sql.aggregates import is_aggregate
-from discreet.sql.joined.adding_up import Adding
+from discreet.sql.joined.adding_up import Adding, columns_there
 from discreet.sql.rows.owners import conjuncts
 from discreet.sql.rows.relation import Names, Relation
 from discreet.sql.rows.rewrites.antijoins import side_of
@@ -464,6 +464,7 @@ class _Split:
         """Return how the numbers of the measured groups are added up."""
         private = [each for each in self.sources if isinstance(each, Relation)]
         rows = [each for each in self.sources if isinstance(each, Relation) or not each.noisy]
+        inner = {alias for alias, met in self.met.items() if met.side == "INNER"}
         return Adding(
             alone=self.alone,
             grouped=bool(self.grouped()),
@@ -471,6 +472,7 @@ class _Split:
             one_row=len(rows) == 1 and private[0].rows == 1,
             keys=self.keys,
             table=_GROUPS,
+            there=frozenset(columns_there(self.sources, _parts(self.node), inner)),
         )
 
 
