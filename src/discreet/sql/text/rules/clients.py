@@ -43,12 +43,12 @@ def _shift_instead(node: exp.AtTimeZone) -> str:
     if isinstance(moment, exp.Anonymous) and moment.name.lower() == "timezone":
         moment = moment.expressions[-1]
     try:
-        offset = ZoneInfo(zone.name if isinstance(zone, exp.Literal) else "").utcoffset(
-            datetime(2024, 1, 1)
-        )
+        place = ZoneInfo(zone.name if isinstance(zone, exp.Literal) else "")
+        # summer is in January in the south
+        offsets = [place.utcoffset(datetime(2024, month, 1)) for month in (1, 7)]
+        minutes = min(int(each.total_seconds()) // 60 for each in offsets if each is not None)
     except (ValueError, OSError, KeyError):  # no such zone
-        offset = None
-    minutes = 60 if offset is None else int(offset.total_seconds()) // 60
+        minutes = 60
     count, unit = (abs(minutes), "MINUTE") if minutes % 60 else (abs(minutes) // 60, "HOUR")
     sign = "-" if minutes < 0 else "+"
     return f"Shift by hours, without summer time: {show(moment)} {sign} INTERVAL '{count}' {unit}."
