@@ -23,7 +23,7 @@ tables:
   labs:
     owner: id
     max_rows: 50
-    columns: {id: {identifier: true}, test: {values: [hdl, ldl]}, value: {integer: [0, 9], nullable: true}}
+    columns: {id: {identifier: true}, test: {values: [hdl, ldl]}, value: {integer: [0, 99], nullable: true}}
 budget: {epsilon: 100000}
 limits: {epsilon: 1000}
 analysts:

@@ -68,7 +68,9 @@ def test_no_sum_of_the_language_can_overflow(times: int) -> None:
         try:
             plan = harness.planned(case.sql, replace(policy, tables=tables), name=case.policy)
         except Rejected as error:
-            if times == 1 or "rows" not in error.reason:
+            # too many rows; or people who are in several groups, since they have several rows
+            refused = "rows" in error.reason or "cannot be added up" in error.reason
+            if times == 1 or not refused:
                 raise
             continue
         for largest, rows, bits in sums_of(plan):
