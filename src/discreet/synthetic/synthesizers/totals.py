@@ -58,8 +58,7 @@ def with_totals(
     blurs = [
         found
         for place, (column, axis) in enumerate(zip(columns, data.axes, strict=True))
-        if axis.ordered and axis.bins < axis.values
-        if (found := _blur(place, column, axis)) is not None
+        if axis.ordered and (found := _blur(place, column, axis)) is not None
     ]
     able = [blur for blur in blurs if data.total_std(blur.fine, share=SHARE) < blur.error]
     each = min(SHARE, MOST / max(1, len(able)))
