@@ -26,6 +26,7 @@ from discreet.algebra import Aggregate, Numbers, Sum
 from discreet.asking.measure import measure
 from discreet.asking.offer import Offer, offer
 from discreet.binding import accountant_of, terms_of
+from discreet.engines.duckdb.workbench import WorkbenchSpelling
 from discreet.engines.limits.watch import interrupt_after
 from discreet.engines.spelling import Spelling
 from discreet.errors import EngineFailure, Rejected, UsageError
@@ -98,7 +99,7 @@ def _planned(sql: str, world: World, dialect: Dialect) -> Plan | str:
                     world.public,
                     world.evaluate,
                     dialect=dialect,
-                    spell=Spelling().numbers,
+                    spell=WorkbenchSpelling().numbers,
                 )
                 prove(planned, world.policy)
                 _rehearsed(planned, world)

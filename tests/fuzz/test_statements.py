@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from discreet.algebra import Column, Factor, Fold, Over, Scan, Select, Stage, Sum
-from discreet.engines.spelling import Spelling
+from discreet.engines.duckdb.workbench import WorkbenchSpelling
 from discreet.sql import analyze
 from discreet.sql.plan.block import Block
 
@@ -116,7 +116,7 @@ def test_the_check_sees_sums_that_move_too_far() -> None:
             here.policy,
             here.public,
             here.evaluate,
-            spell=Spelling().numbers,
+            spell=WorkbenchSpelling().numbers,
         )
         [block], [statistic] = planned.blocks, planned.blocks[0].statistics
         assert statistic.totals is not None

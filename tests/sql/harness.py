@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from discreet.algebra import Aggregate, owner_of
 from discreet.asking.offer import offer
+from discreet.engines.duckdb.workbench import WorkbenchSpelling
 from discreet.engines.spelling import Spelling
 from discreet.errors import EngineFailure
 from discreet.policy.policy import Policy
@@ -139,7 +140,7 @@ def planned(sql: str, policy: Policy, *, name: str) -> Plan:
         except duckdb.Error:
             raise EngineFailure from None
 
-    return plan(sql, policy, policies.public(name), evaluate, spell=Spelling().numbers)
+    return plan(sql, policy, policies.public(name), evaluate, spell=WorkbenchSpelling().numbers)
 
 
 @cache

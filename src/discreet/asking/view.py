@@ -25,10 +25,9 @@ from discreet.asking.measure import gather_numbers, release_parts
 from discreet.asking.offer import EarlierCharge, Offer, amount_for_margin, offer
 from discreet.asking.savings import savings
 from discreet.budget import Charge, amount
-from discreet.engines.duckdb.workbench import Workbench
+from discreet.engines.duckdb.workbench import Workbench, WorkbenchSpelling
 from discreet.engines.engine import Engine
 from discreet.engines.limits.until import NO_DEADLINE, Until
-from discreet.engines.spelling import Spelling
 from discreet.engines.stores import store_of
 from discreet.engines.words import Unspelled
 from discreet.errors import DiscreetError, EngineFailure, Rejected, UsageError
@@ -225,7 +224,7 @@ class View:
             self.of_public,
             dialect=dialect,
             today=today,
-            spell=Spelling().numbers,
+            spell=WorkbenchSpelling().numbers,
         )
         prove(found, self.policy)
         self._rehearse(found)

@@ -5,17 +5,28 @@ stays open, because opening one takes time.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import duckdb
 import pyarrow as pa
 
+from discreet.algebra import PublicScan
 from discreet.engines.duckdb.locked import COMMON_PARTS, connect, lock
 from discreet.engines.limits.watch import interrupt_after
+from discreet.engines.spelling import Spelling
 from discreet.errors import EngineFailure
 
 _MEMORY = 10**9
 _BATCH = 100_000  # rows
 _MOST_BYTES = 500_000_000  # of a result
+
+
+@dataclass(frozen=True, slots=True)
+class WorkbenchSpelling(Spelling):
+    """SQL that reads public tables by their names, as a workbench is given them."""
+
+    def place(self, node: PublicScan) -> str:
+        return self.name(node.table)
 
 
 class Workbench:

@@ -91,11 +91,6 @@ def public_side(
     return PublicSide(source=source, fields=tuple(fields), table=table)
 
 
-def write_out_table(table: pa.Table, alias: str) -> ConstantTable:
-    """Return a public table written out, with the names of its columns."""
-    return _write(table, table.column_names, alias)
-
-
 def _write(table: pa.Table, columns: Sequence[str], alias: str) -> ConstantTable:
     lists = [column.to_pylist() for column in table.columns]
     rows = [tuple(map(_text, row)) for row in zip(*lists, strict=True)]

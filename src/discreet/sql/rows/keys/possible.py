@@ -33,7 +33,6 @@ from discreet.algebra import (
     Over,
     OwnerJoin,
     PublicJoin,
-    PublicScan,
     Scan,
     Select,
     Source,
@@ -58,7 +57,6 @@ from discreet.sql.rows.keys.cells import crossed, in_grid
 from discreet.sql.rows.keys.every_value import product, values
 from discreet.sql.rows.keys.lying_in import Combinations, combinations
 from discreet.sql.rows.keys.public_alone import public_alone, with_one_row
-from discreet.sql.rows.public import write_out_table
 from discreet.sql.text.parse import quote
 
 MOST_MOMENTS = 3_000_000  # the most moments of one column that are tried: every second of a month
@@ -185,7 +183,7 @@ class Possible:
         tree = public_alone(source, where, places, self.public, self.most or MOST_VALUES)
         if tree is None:
             return None
-        return in_grid(self.evaluate(with_one_row(self.spell(tree))), sizes)
+        return in_grid(self.evaluate(with_one_row(self.spell(tree), self.public)), sizes)
 
     def _narrows(
         self, source: Source, where: Sequence[Expression], places: Sequence[Expression]
@@ -290,9 +288,7 @@ class Possible:
             case PublicJoin(left=left, right=right):
                 if (right.stage, "") not in self.wanted:
                     return self.prune(left)
-                if isinstance(right, PublicScan):
-                    right = write_out_table(self.public[right.table], right.stage)
-                return replace(source, left=self.prune(left), right=right)
+                return replace(source, left=self.prune(left))
             case Stage(query=Select(source=inner, columns=columns, where=where) as query):
                 smaller = replace(
                     query,

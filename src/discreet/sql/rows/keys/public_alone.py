@@ -1,7 +1,7 @@
 """List groups by columns of a public table alone: days of a calendar that rows meet by their moment.
 
 The moments that a policy allows may be too many to try. But each group is then a row of the public
-table, and that is written out.
+table.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ from discreet.algebra import (
     conjuncts,
     walk,
 )
-from discreet.sql.rows.public import write_out_table
-
-_ONE = "one"
+from discreet.sql.text.parse import quote
 
 
 def public_alone(
@@ -34,7 +32,7 @@ def public_alone(
     public: Mapping[str, pa.Table],
     most: int,
 ) -> Aggregate | None:
-    """Return the query of all groups of a public table, beside the table `one` of one row; None
+    """Return the query of all groups of a public table, beside a table of one row; None
     where keys are of more than that.
     """
     if not isinstance(source, PublicJoin) or source.outer:
@@ -43,21 +41,22 @@ def public_alone(
     if any(_stages(place) != {stage} for place in places):
         return None
     right = source.right
-    if isinstance(right, PublicScan):
-        table = public[right.table]
-        if table.num_rows > most:
-            return None
-        right = write_out_table(table, stage)
-    if not 0 < len(right.rows) <= most:
+    rows = public[right.table].num_rows if isinstance(right, PublicScan) else len(right.rows)
+    if not 0 < rows <= most:
         return None
     held = tuple(each for each in conjuncts(where) if _stages(each) == {stage})
-    alone = PublicJoin(left=Scan(_ONE, _ONE), right=right, meets=len(right.rows))
+    alone = PublicJoin(left=Scan(_one(public), "one"), right=right, meets=rows)
     return Aggregate(alone, tuple(places), (Sum(),), held)
 
 
-def with_one_row(sql: str) -> str:
+def with_one_row(sql: str, public: Mapping[str, pa.Table]) -> str:
     """Return the statement beside the table of one row."""
-    return f'WITH "{_ONE}" AS (SELECT 1 AS row) {sql}'
+    return f"WITH {quote(_one(public))} AS (SELECT 1 AS row) {sql}"
+
+
+def _one(public: Mapping[str, pa.Table]) -> str:
+    """Return a name that is longer than those of all public tables, so it is none of them."""
+    return f"{max(public, key=len, default='')}_one"
 
 
 def _stages(node: Expression) -> set[str]:
