@@ -128,7 +128,7 @@ def test_every_word_has_its_value(engine: PostgresEngine, careful: bool) -> None
         except Unspelled:
             assert "pair" in repr(node)
             continue
-        with engine._linked() as connection:
+        with engine._linked(60) as connection:
             connection.execute("SET search_path = discreet_1, pg_catalog")
             ((found,),) = connection.execute(f"SELECT {sql}".encode()).fetchall()
         if found != value or (found is None) != (value is None):
