@@ -56,7 +56,7 @@ def spent(town: Running, analyst: str) -> Fraction:
 
 def test_a_question_is_answered_with_its_cost_and_margin(town: Running, client: Client) -> None:
     # of this test alone: the others share the town, in any order
-    asked = "SELECT sex, COUNT(*) AS n FROM people WHERE age <> 6 GROUP BY sex"
+    asked = "SELECT sex, COUNT(*) AS n FROM people WHERE age <> 66 GROUP BY sex"
     before = spent(town, "alice")
     reply = client.query(asked)
     assert reply.kinds == "NTDDCZ"
