@@ -47,8 +47,8 @@ def _shift_instead(node: exp.AtTimeZone) -> str:
         # summer is in January in the south
         offsets = [place.utcoffset(datetime(2024, month, 1)) for month in (1, 7)]
         minutes = min(int(each.total_seconds()) // 60 for each in offsets if each is not None)
-    except (ValueError, OSError, KeyError):  # no such zone
-        minutes = 60
+    except (ValueError, OSError, KeyError):
+        return f"No such zone is known here. Add its hours: {show(moment)} + INTERVAL '1' HOUR."
     count, unit = (abs(minutes), "MINUTE") if minutes % 60 else (abs(minutes) // 60, "HOUR")
     sign = "-" if minutes < 0 else "+"
     return f"Shift by hours, without summer time: {show(moment)} {sign} INTERVAL '{count}' {unit}."
