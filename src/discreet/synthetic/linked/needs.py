@@ -1,4 +1,4 @@
-"""What questions about several tables need of each part of their description.
+"""Find the columns that questions about several tables need in each part of their description.
 
 A question about people and their rows is answered by two parts. The people's part has to know how
 the person's columns go with how many rows of which kinds she has; the part of a table's rows has to

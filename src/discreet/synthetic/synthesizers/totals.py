@@ -31,7 +31,7 @@ FINE = 1_000_000  # the most steps of the grid for a total
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Blur:
-    """What a histogram tells of a column's total."""
+    """A column whose total a histogram leaves uncertain."""
 
     column: int
     fine: Axis  # the grid for the total
